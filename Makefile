@@ -35,7 +35,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build demo test quick test-nfs test-servers soak fuzz check format check-rust check-python check-deps reference docs pictures dist bench bench-all bench-whole bench-floor bench-external audit figures lock clean
+.PHONY: help build demo test quick test-nfs test-servers soak fuzz check format check-rust check-python check-deps reference manual docs pictures dist bench bench-all bench-whole bench-floor bench-external audit figures lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,31 +96,33 @@ check-python: build $(VENV)/.develop
 check-deps: $(DENY)
 	$(DENY) --locked check licenses bans sources
 
-format: build $(VENV)/.develop ## format Rust and Python, fix what the linters can fix, make stubs, manual pages, reference, table of errors
+format: build $(VENV)/.develop ## format Rust and Python, fix what the linters can fix, make stubs and the reference
 	cargo fmt --all
 	$(BIN)/python -c "from gristmill.functions import stub; print(stub(), end='')" > functions.pyi.new
 	mv functions.pyi.new python/gristmill/functions.pyi
 	$(BIN)/python -c "from gristmill.mapreduce.run_options import typed_module as made; print(made(), end='')" > typed.py.new
 	mv typed.py.new python/gristmill/mapreduce/typed.py
-	$(BIN)/python tools/manual.py
 	$(BIN)/python -m gristmill.streaming.page > streaming.md.new
 	mv streaming.md.new docs/streaming.md
 	$(MAKE) --no-print-directory reference
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
-	$(BIN)/python tools/errors.py --write
 
 reference: build ## make docs/reference from the tables of options, errors, counters
 	cd tools && ../$(BIN)/python -m reference
 
-docs: $(VENV)/.develop ## build the documentation site into target/site: open target/site/index.html
+manual: build $(VENV)/.develop ## make the manual pages: man ./gristmill._core.data/data/share/man/man1/gristmill.1
+	$(BIN)/python tools/manual.py
+
+docs: manual ## build the documentation site into target/site: open target/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 pictures: $(VENV)/.develop ## make the pictures of docs/ anew (needs Chromium)
 	UPDATE_PICTURES=1 $(BIN)/python -m pytest -q tests/history/test_screenshots.py
 
-dist: $(VENV)/.build ## build a wheel and a source distribution into dist/, install both, run the demo (10 to 20 minutes)
+dist: manual ## build a wheel and a source distribution into dist/, install both, run the demo (10 to 20 minutes)
 	rm -rf dist
+	$(BIN)/python tools/licences.py
 	$(REPRODUCIBLE) $(BIN)/maturin build --release --locked --strip --out dist
 	$(REPRODUCIBLE) $(BIN)/maturin sdist --out dist
 	$(BIN)/python tools/dist.py $(if $(DIST_WHEEL_ONLY),,--source)
@@ -144,12 +146,12 @@ bench-whole: build $(BENCH)/.installed $(FRAMEWORKS)/.installed ## all that docs
 	$(BIN)/python benchmarks/whole.py --peers $(BENCH)/bin/python --frameworks $(FRAMEWORKS)/bin/python
 
 bench-floor: build ## against the floor of the device, five minutes
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/external.py warm
 
-bench-external: build ## the same for sorts beyond memory, cold ones, lines (an hour; drops the page cache: root)
-	$(BIN)/python benchmarks/external.py
+bench-external: build ## the same for sorts beyond memory, cold ones, lines, hard keys (an hour; drops the page cache: root)
+	$(BIN)/python benchmarks/external.py spill cold lines skew flat
 
-figures: $(VENV)/.develop ## count code lines, comments, circles of files; `tools/figures.py --sites COMMIT` counts edit sites
+figures: $(VENV)/.develop ## count lines, names, circles of files; `tools/figures.py --sites COMMIT` counts edit sites
 	$(BIN)/python tools/figures.py
 
 audit: $(DENY) ## check the crates against the advisory database (fetches it by git)
@@ -162,7 +164,6 @@ audit: $(DENY) ## check the crates against the advisory database (fetches it by 
 # file pins versions and hashes, and pip takes the files from whatever index the user has set.
 lock: $(UV) ## bring the lock files up to date with the manifests (LOCK_FLAGS=--upgrade: newer Python packages)
 	cargo update --workspace
-	$(PYTHON) tools/licences.py
 	$(UV_COMPILE) --group build --output-file requirements/build.txt
 	$(UV_COMPILE) --group develop --constraint requirements/build.txt --output-file requirements/develop.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -174,7 +175,7 @@ UV_COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-versi
 	--generate-hashes --custom-compile-command "make lock" $(LOCK_FLAGS)
 
 clean: ## remove what was built; .tools stays, since it takes minutes
-	rm -rf $(VENV) target dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) target dist gristmill._core.data THIRD-PARTY-LICENCES.txt .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	rm -f python/gristmill/_core*.so
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 

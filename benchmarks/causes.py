@@ -15,7 +15,7 @@
 
 The work of user code is a pause, so that it needs no processor and other programs do not disturb
 it. `disk` needs root and the blkio controller of cgroup v1. Exit code 1 if fewer than nine of ten
-are right. Raw results: benchmarks/results/causes-DATE.json.
+are right. The table: benchmarks/results/causes-DATE.csv, a row a job.
 """
 
 import argparse
@@ -28,12 +28,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from tables import Row, keep
 
 from gristmill.analysis.histories import cause_of, runs_of
 
-RESULTS = Path(__file__).parent / "results"
 WORKERS = (1, 2, 4)
 RECORDS = 24
 GROUP = Path("/sys/fs/cgroup/blkio/gristmill-causes")
@@ -251,15 +252,26 @@ def run_case(fault: str, seed: int) -> Case:
     return case
 
 
+def rows_of(number: int, case: Case, load: float) -> list[Row]:
+    """A row for each job of a case; `load` is the machine's before all of them."""
+    planted = " ".join(f"{name}={value}" for name, value in case.planted.items())
+    known = {"case": number, "fault": case.fault, "planted": planted}
+    said = {"named": case.named, "right": case.right, "load": load}
+    return [
+        {**known, "p": run["p"], "seconds": run["seconds"], "waste": run["wastes"], **said}
+        for run in case.runs
+    ]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--cases", type=int, default=5, help="cases of each fault")
     parser.add_argument("--faults", default=",".join(FAULTS), help="which, by comma")
     parser.add_argument("--seed", type=int, default=0, help="of the first case")
-    parser.add_argument("--no-save", action="store_true", help="write no file of results")
+    parser.add_argument("--no-save", action="store_true", help="write no table")
     options = parser.parse_args()
     cases: list[Case] = []
-    load = os.getloadavg()
+    load, *_ = os.getloadavg()
     for number in range(options.cases):
         for fault in options.faults.split(","):
             case = run_case(fault, options.seed + number)
@@ -270,13 +282,7 @@ def main() -> int:
     right = sum(case.right for case in cases)
     print(f"{right} of {len(cases)} right")
     if not options.no_save:
-        machine = {"processors": os.cpu_count(), "load_before": load, "load_after": os.getloadavg()}
-        told = {"right": right, "of": len(cases), "machine": machine, "argv": sys.argv[1:]}
-        path = RESULTS / f"causes-{time.strftime('%Y-%m-%dT%H%M%S')}.json"
-        path.write_text(
-            json.dumps({**told, "cases": [asdict(one) for one in cases]}, indent=1) + "\n"
-        )
-        print(path)
+        keep("causes", [row for at, case in enumerate(cases) for row in rows_of(at, case, load)])
     return 0 if right >= RIGHT_MIN * len(cases) else 1
 
 

@@ -19,7 +19,7 @@ iperf3 reaches there; without iperf3, with what plain sockets reach. `cpu_busy` 
 machine's CPU time in use, by whoever, while they cross. `tasks` validates as many files as it is
 given rows, each of one record: tasks a second, of tasks with nothing to do, on the cluster and in
 threads; and maps as many lines, each a task, with a Python function that does nothing, in worker
-processes. Raw results go to benchmarks/results/.
+processes. The tables go to benchmarks/results.
 """
 
 import argparse
@@ -36,16 +36,16 @@ from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from tables import Row, Span, keep, names, rows_of, span
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.cli.network import Network, network
 from tests.cli.ray_cluster import RayCluster, in_network, serving
 
-RESULTS = Path(__file__).parent / "results"
 GRISTMILL = Path(sys.executable).parent / "gristmill"
 BY_HTTP = {"GRISTMILL_SEGMENTS": "http"}
 
@@ -161,12 +161,8 @@ class Bench:
 def tasks_of(report: Figures, phase: str) -> Figures:
     """How many tasks a phase had in a second."""
     found = next(known for known in report["phases"] if known["name"] == phase)
-    return {
-        "tasks": found["tasks"],
-        "seconds": found["wall_s"],
-        "tasks_per_s": found["tasks"] / found["wall_s"],
-        "cpu_s": report["user_s"] + report["sys_s"],
-    }
+    cpu_s = report["user_s"] + report["sys_s"]
+    return {"wall_s": found["wall_s"], "cpu_s": cpu_s, "tasks": found["tasks"]}
 
 
 def sort_pair(bench: Bench, number: int) -> Figures:
@@ -177,17 +173,12 @@ def sort_pair(bench: Bench, number: int) -> Figures:
         ("http", lambda: bench.sort(environment=BY_HTTP)),
     ]
     order = runs[number % 3 :] + runs[: number % 3]
-    found: Figures = {name: run() for name, run in order}
-    threads_s = found["threads"]["wall_s"]
-    found["ratio"] = found["files"]["wall_s"] / threads_s
-    found["http_ratio"] = found["http"]["wall_s"] / threads_s
-    return found
+    return {name: run() for name, run in order}
 
 
 def small(bench: Bench, _: int) -> Figures:
     """A job of 1 MB."""
-    found = bench.sort()
-    return {**found, "ratio": found["wall_s"]}
+    return {"files": bench.sort()}
 
 
 def two(bench: Bench, number: int) -> Figures:
@@ -209,20 +200,14 @@ def two(bench: Bench, number: int) -> Figures:
         return time.monotonic() - began
 
     order = [at_once, in_turn] if number % 2 == 0 else [in_turn, at_once]
-    found = {run.__name__: run() for run in order}
-    return {**found, "ratio": found["at_once"] / found["in_turn"]}
+    return {run.__name__: {"wall_s": run()} for run in order}
 
 
 def tasks(bench: Bench, number: int) -> Figures:
     """Tasks with nothing to do, on the cluster and in threads."""
     order = ["ray", "local"] if number % 2 == 0 else ["local", "ray"]
     found: Figures = {on: bench.validate(on) for on in order}
-    found |= {f"{on}_python": bench.map_nothing(on) for on in order}
-    return {
-        **found,
-        "tasks_per_s": found["ray"]["tasks_per_s"],
-        "python_tasks_per_s": found["ray_python"]["tasks_per_s"],
-    }
+    return found | {f"{on}_python": bench.map_nothing(on) for on in order}
 
 
 SENDS = """
@@ -347,7 +332,7 @@ def link(bench: Bench, _: int) -> Figures:
     began, ended = min(at for (at, _), _ in whole), max(at for _, (at, _) in whole)
     during = [(used, had) for at, used, had in ticks if began <= at <= ended]
     used, had = (then - before for before, then in zip(during[0], during[-1], strict=True))
-    return {
+    link = {
         **found,
         "crossed_bytes": crossed,
         "reached_bytes_per_s": reached,
@@ -360,6 +345,7 @@ def link(bench: Bench, _: int) -> Figures:
         "middle_ratio": statistics.mean(middle) / reached,
         "phase_ratio": max(crossed) / found["phases"]["merge"] / reached,
     }
+    return {"http": link}
 
 
 def amount(text: str) -> int:
@@ -392,7 +378,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where all files are")
     options = parser.parse_args()
     rows = options.rows or {"small": "10k", "tasks": "30k"}.get(options.kind, "10m")
-    runs: list[Figures] = []
+    rounds: list[Figures] = []
 
     def measure(bench: Bench) -> None:
         # Gristmill goes to the nodes with the first job.
@@ -403,8 +389,8 @@ def main() -> None:
             bench.generate(rows)
             bench.sort()
         for number in range(options.pairs):
-            runs.append(KINDS[options.kind](bench, number))
-            print(json.dumps(runs[-1]), flush=True)
+            rounds.append(KINDS[options.kind](bench, number))
+            print(json.dumps(rounds[-1]), flush=True)
 
     with tempfile.TemporaryDirectory(dir=options.folder) as made:
         if options.kind == "link":
@@ -413,16 +399,26 @@ def main() -> None:
         else:
             with serving() as cluster:
                 measure(Bench(Path(made), options.memory, cluster))
-    ratios = ("ratio", "http_ratio", "middle_ratio", "phase_ratio", "tasks_per_s")
-    ratios += ("python_tasks_per_s",)
-    medians = {
-        name: statistics.median(run[name] for run in runs) for name in ratios if name in runs[0]
-    }
-    print(medians)
-    told = {"kind": options.kind, "rows": rows, "memory": options.memory, "gbit": options.gbit}
-    told |= {"runs": runs, "medians": medians}
-    name = f"cluster-{options.kind}-{datetime.now(UTC):%Y-%m-%dT%H%M%S}.json"
-    (RESULTS / name).write_text(json.dumps(told, indent=1) + "\n")
+    known = {"what": options.kind, "rows": rows, "memory": options.memory}
+    known |= {"gbit": options.gbit} if options.kind == "link" else {}
+    found = rows_of(rounds, **known)
+    for name, figure in told(found).items():
+        print(f"{name}: {figure.shown('.2f')}")
+    keep(f"cluster-{options.kind}", found)
+
+
+def told(rows: list[Row]) -> dict[str, Span]:
+    """What is printed at the end: times, tasks a second, shares of what a link can carry."""
+    found: dict[str, Span] = {}
+    for program in names(rows, "program"):
+        wall = span(rows, program=program)
+        found[f"{program}, seconds"] = wall
+        if "tasks" in rows[0]:
+            found[f"{program}, tasks a second"] = span(rows, "tasks", program=program) / wall
+    for ratio in ("ratio", "middle_ratio", "phase_ratio"):
+        if ratio in rows[0]:
+            found[ratio] = span(rows, ratio)
+    return found
 
 
 if __name__ == "__main__":

@@ -9,11 +9,10 @@
     python benchmarks/commands.py grep --size 20 --rounds 1   a try: 20 MB instead of 1 GB
 
 Each program is a process of its own, timed from outside, in turn with the others; what it wrote is
-compared with ours. Raw results go to benchmarks/results.
+compared with ours. The tables go to benchmarks/results.
 """
 
 import argparse
-import json
 import os
 import random
 import subprocess
@@ -22,16 +21,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 from external import GNU, drop_caches, natural_text, read_directly
 from mapreduce import rare_text
-from run import GRISTMILL, HERE, STREAMS, machine
+from running import GRISTMILL, STREAMS
+from tables import HERE, RESULTS, Row, keep, names, rows_of, span
 
-Figures = dict[str, Any]
 Command = list[str | Path]
 
 MEMORY, MEMORY_BYTES = "4G", "4000000000"
@@ -151,7 +147,7 @@ def grep(folder: Path, size: int, _peers: Path | None) -> Iterator[Cell]:
 CELLS = {"keys": keys, "words": words, "grep": grep}
 
 
-def timed(command: Command, out: Path) -> Figures:
+def timed(command: Command, out: Path) -> Row:
     """A program as a process of its own, its output durable; seconds and CPU seconds."""
     before, began = os.times(), time.perf_counter()
     with tempfile.TemporaryFile(dir=out.parent) as told:
@@ -173,14 +169,14 @@ def timed(command: Command, out: Path) -> Figures:
     }
 
 
-def measured(cell: Cell, rounds: int) -> list[dict[str, Figures]]:
-    """The rounds of a cell; every other one in the other order. All outputs are the same."""
-    found: list[dict[str, Figures]] = []
+def measured(cell: Cell, rounds: int) -> list[Row]:
+    """The runs of a cell; every other round in the other order. All outputs are the same."""
+    found: list[dict[str, Row]] = []
     os.sync()  # what was made for it is not written to the device meanwhile
     cell.before()
     for number in range(rounds):
         order = list(cell.programs.items())
-        times: dict[str, Figures] = {}
+        times: dict[str, Row] = {}
         outputs: dict[str, object] = {}
         for name, (command, out) in order if number % 2 == 0 else order[::-1]:
             times[name] = timed(command, out)
@@ -189,27 +185,26 @@ def measured(cell: Cell, rounds: int) -> list[dict[str, Figures]]:
         if len(set(outputs.values())) > 1:
             sys.exit(f"{cell.title}: the outputs are not the same: {outputs}")
         found.append(times)
-    return found
+    return rows_of(found, what=cell.title)
 
 
-def show(title: str, found: list[dict[str, Figures]]) -> None:
+def show(rows: list[Row]) -> None:
     """A line for each program: its time, and how many times ours it is."""
-    for name in found[0]:
-        ratios = [times[name]["wall_s"] / times["gristmill"]["wall_s"] for times in found]
-        walls = [times[name]["wall_s"] for times in found]
+    ours = span(rows, program="gristmill")
+    for name in names(rows, "program"):
+        wall = span(rows, program=name)
         print(
-            f"{title:24} {name:10} {median(walls):7.3f} s ({min(walls):.3f} to {max(walls):.3f})"
-            f"  {median(ratios):5.2f} x ({min(ratios):.2f} to {max(ratios):.2f})",
+            f"{rows[0]['what']:24} {name:10} {wall.shown('.3f')} s  {(wall / ours).shown('.2f')} x",
             flush=True,
         )
 
 
-def cold(folder: Path, size: int, rounds: int) -> list[dict[str, Figures]]:
+def cold(folder: Path, size: int, rounds: int) -> list[Row]:
     """A search of what is not in memory, beside reading the same file past the page cache."""
     text, ours = folder / "text", folder / "ours"
     natural_text(text, size)
     command: Command = [GRISTMILL, "grep", "-c", "there is no such line", text]
-    found = []
+    found: list[dict[str, Row]] = []
     for _ in range(rounds):
         drop_caches()
         times = {"gristmill": timed(command, ours)}
@@ -219,7 +214,7 @@ def cold(folder: Path, size: int, rounds: int) -> list[dict[str, Figures]]:
         times["device"] = {"wall_s": time.perf_counter() - began}
         found.append(times)
     text.unlink()
-    return found
+    return rows_of(found, what="grep -c, cold")
 
 
 def main() -> None:
@@ -230,26 +225,22 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="rounds (5)")
     parser.add_argument("--peers", type=Path, help="a Python with DuckDB, ClickHouse and Polars")
     parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
-    parser.add_argument("--results", type=Path, default=HERE / "results", help="raw results")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the table goes")
     given = parser.parse_args()
     if unknown := [name for name in given.cells if name not in names]:
         parser.error(f"there is no {unknown[0]!r}; take some of {', '.join(names)}")
-    at, size = datetime.now(UTC), given.size * 1_000_000
-    runs: dict[str, list[dict[str, Figures]]] = {}
+    size, rows = given.size * 1_000_000, list[Row]()
     with tempfile.TemporaryDirectory(prefix="gristmill-bench-", dir=given.dir.absolute()) as name:
         for chosen in given.cells:
             if chosen == "cold":
-                runs["grep -c, cold"] = cold(Path(name), size, given.rounds)
-                show("grep -c, cold", runs["grep -c, cold"])
-                continue
-            for cell in CELLS[chosen](Path(name), size, given.peers and given.peers.absolute()):
-                runs[cell.title] = measured(cell, given.rounds)
-                show(cell.title, runs[cell.title])
-    results = {"at": at.isoformat(timespec="seconds"), "machine": machine(), "runs": runs}
-    given.results.mkdir(parents=True, exist_ok=True)
-    path = given.results / f"commands-{at:%Y-%m-%dT%H%M%S}.json"
-    path.write_text(json.dumps({**results, "bytes": size}, indent=1) + "\n")
-    print(f"raw results: {path}")
+                cells = iter([cold(Path(name), size, given.rounds)])
+            else:
+                made = CELLS[chosen](Path(name), size, given.peers and given.peers.absolute())
+                cells = (measured(cell, given.rounds) for cell in made)
+            for found in cells:
+                show(found)
+                rows += found
+    keep("commands", rows, given.results)
 
 
 if __name__ == "__main__":

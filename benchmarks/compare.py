@@ -13,8 +13,6 @@ result.
 """
 
 import argparse
-import json
-import os
 import shutil
 import subprocess
 import sys
@@ -22,18 +20,17 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from external import device, drop_caches, natural_text
 from peers import FORMS, FRAMEWORKS
-from run import GRISTMILL, HERE, STREAMS, gristmill, machine, read_cached
+from running import GRISTMILL, STREAMS, gristmill, read_cached
+from tables import HERE, RESULTS, Row, keep, read, those, write
 
 from gristmill._core import device_floor
-
-Figures = dict[str, Any]
+from gristmill.analysis.bench.launching import launch
 
 PLENTY = 8_000_000_000
 LITTLE = 1_000_000_000
@@ -154,7 +151,7 @@ def warm(path: Path) -> None:
             pass
 
 
-def floor(cell: Cell, data: Data, folder: Path) -> Figures:
+def floor(cell: Cell, data: Data, folder: Path) -> Row:
     """What the cell's reads and writes alone take."""
     if cell.cold or cell.passes > 1:
         read_s, write_s = device(data.raw, data.bytes)
@@ -164,16 +161,13 @@ def floor(cell: Cell, data: Data, folder: Path) -> Figures:
     return {"wall_s": cell.passes * (read_s + write_s), "read_s": read_s, "write_s": write_s}
 
 
-def timed(command: list[Any]) -> Figures:
+def timed(command: list[Any]) -> Row:
     """A whole process: seconds from outside, CPU seconds and peak memory of it and its children."""
-    began = time.perf_counter()
-    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    wall_s = time.perf_counter() - began
-    if status:
-        return {"failed": os.waitstatus_to_exitcode(status), "wall_s": wall_s}
-    cpu_s = usage.ru_utime + usage.ru_stime
-    return {"wall_s": wall_s, "cpu_s": cpu_s, "peak_bytes": usage.ru_maxrss * 1024}
+    found = launch([str(word) for word in command])
+    if found.status:
+        return {"failed": found.status, "wall_s": found.wall_s}
+    cpu_s = found.user_s + found.sys_s
+    return {"wall_s": found.wall_s, "cpu_s": cpu_s, "peak_bytes": found.peak_bytes}
 
 
 def command_of(
@@ -189,9 +183,7 @@ def command_of(
     return [GRISTMILL, "terasort", source, output, *memory]
 
 
-def one_run(
-    cell: Cell, program: str, data: Data, folder: Path, pythons: dict[str, Path]
-) -> Figures:
+def one_run(cell: Cell, program: str, data: Data, folder: Path, pythons: dict[str, Path]) -> Row:
     """One run of one program, from a cold or a warm input; its output is removed."""
     if program == "floor":
         drop_caches() if cell.cold else warm(data.raw)
@@ -221,29 +213,28 @@ def runs_of(rounds: int, cells: list[str]) -> list[tuple[int, str, str]]:
     ]
 
 
-def bench(given: argparse.Namespace, save: Callable[[Figures], None], results: Figures) -> bool:
+def bench(given: argparse.Namespace, rows: list[Row], save: Callable[[], None]) -> bool:
     """Make the runs that are not there yet, until they all are or time is up."""
     began = time.monotonic()
     pythons = {"peers": given.peers.absolute(), "frameworks": given.frameworks.absolute()}
     folder = given.dir / "gristmill-bench-data"
     folder.mkdir(exist_ok=True)
     data = Data.make(folder, given.rows, given.text * 1_000_000, pythons["peers"], given.cells)
-    results["bytes"] = data.bytes
-    if data.lines.exists():
-        results["line_bytes"] = data.lines.stat().st_size
-    runs = runs_of(given.rounds, given.cells)
-    for number, cell, program in runs:
-        name = f"{number}/{cell}/{program}"
-        if name in results["runs"]:
-            continue
+    runs = [
+        (number, cell, program)
+        for number, cell, program in runs_of(given.rounds, given.cells)
+        if not those(rows, round=number, what=cell, program=program)
+    ]
+    for done, (number, cell, program) in enumerate(runs):
         if (time.monotonic() - began) / 60 > given.minutes:
-            left = sum(f"{n}/{c}/{p}" not in results["runs"] for n, c, p in runs)
-            print(f"{left} runs are left: call it again to go on")
+            print(f"{len(runs) - done} runs are left: call it again to go on")
             return False
+        size = data.lines.stat().st_size if CELLS[cell].lines else data.bytes
         with tempfile.TemporaryDirectory(prefix="run-", dir=folder) as scratch:
-            results["runs"][name] = one_run(CELLS[cell], program, data, Path(scratch), pythons)
-        save(results)
-        print(f"{name}: {results['runs'][name]['wall_s']:.2f} s", flush=True)
+            run = one_run(CELLS[cell], program, data, Path(scratch), pythons)
+        rows.append({"what": cell, "program": program, "round": number, **run, "bytes": size})
+        save()
+        print(f"{number}/{cell}/{program}: {run['wall_s']:.2f} s", flush=True)
     shutil.rmtree(folder)
     return True
 
@@ -251,16 +242,13 @@ def bench(given: argparse.Namespace, save: Callable[[Figures], None], results: F
 # --- what came out ---
 
 
-def medians(results: Figures) -> dict[str, dict[str, Figures]]:
+def medians(rows: list[Row]) -> dict[str, dict[str, Row]]:
     """For each cell and program the medians of its runs, with the range of the time."""
-    found: dict[str, dict[str, Figures]] = {}
+    found: dict[str, dict[str, Row]] = {}
     for cell, of_cell in CELLS.items():
         for program in of_cell.programs:
-            runs = [
-                run
-                for name, run in results["runs"].items()
-                if name.split("/")[1:] == [cell, program] and "failed" not in run
-            ]
+            of_both = those(rows, what=cell, program=program)
+            runs = [run for run in of_both if run.get("failed") is None]
             if not runs:
                 continue
             walls = [run["wall_s"] for run in runs]
@@ -269,35 +257,25 @@ def medians(results: Figures) -> dict[str, dict[str, Figures]]:
                 "low_s": min(walls),
                 "high_s": max(walls),
                 "cpu_s": median(run["cpu_s"] for run in runs) if "cpu_s" in runs[0] else None,
-                "peak_bytes": max(run.get("peak_bytes", 0) for run in runs),
-                "rounds": len(runs),
+                "bytes": runs[0]["bytes"],
             }
     return found
 
 
-def table(results: Figures) -> str:
-    """The medians in Markdown."""
-    lines: list[str] = []
-    for cell, programs in medians(results).items():
-        size = results["line_bytes"] if CELLS[cell].lines else results["bytes"]
-        ours = programs["gristmill"]["wall_s"]
-        lines += [
-            f"| {CELLS[cell].title}, {size / 1e9:.3g} GB | time | range | against Gristmill"
-            " | CPU per GB |",
-            "|---|---|---|---|---|",
-        ]
-        for program, found in sorted(programs.items(), key=lambda item: item[1]["wall_s"]):
-            cpu = "" if found["cpu_s"] is None else f"{found['cpu_s'] / size * 1e9:.1f} s"
-            lines.append(
-                f"| {NAMES[program]} | {found['wall_s']:.1f} s |"
-                f" {found['low_s']:.1f} to {found['high_s']:.1f} |"
-                f" {found['wall_s'] / ours:.1f} x | {cpu} |"
-            )
-        lines.append("")
-    return "\n".join(lines)
+def table_of(cell: str, programs: dict[str, Row]) -> str:
+    """The programs of a cell in Markdown, the fastest first."""
+    ours = programs["gristmill"]
+    size, head = ours["bytes"], "time | range | time / Gristmill's time | CPU per GB"
+    rows = [f"| {CELLS[cell].title}, {size / 1e9:.3g} GB | {head} |", "|---|---|---|---|---|"]
+    for program, found in sorted(programs.items(), key=lambda item: item[1]["wall_s"]):
+        cpu = "" if found["cpu_s"] is None else f"{found['cpu_s'] / size * 1e9:.1f} s"
+        spread = f"{found['low_s']:.1f} to {found['high_s']:.1f}"
+        times = f"{found['wall_s']:.1f} s | {spread} | {found['wall_s'] / ours['wall_s']:.1f} x"
+        rows.append(f"| {NAMES[program]} | {times} | {cpu} |")
+    return "\n".join(rows)
 
 
-def plot(results: Figures, path: Path) -> None:
+def plot(rows: list[Row], path: Path) -> None:
     """Bars of the medians, a panel for each cell."""
     import matplotlib as mpl
 
@@ -305,7 +283,7 @@ def plot(results: Figures, path: Path) -> None:
     mpl.rcParams["svg.hashsalt"] = "gristmill"  # the same file from the same figures
     from matplotlib import pyplot as plt
 
-    found = medians(results)
+    found = medians(rows)
     heights = [len(programs) for programs in found.values()]
     figure, panels = plt.subplots(
         len(found), 1, figsize=(8, 0.42 * sum(heights) + 0.9 * len(found)), height_ratios=heights
@@ -335,7 +313,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=25, help="begin no run after this (25)")
     parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
     parser.add_argument("--name", default="compare", help="what the results are called")
-    parser.add_argument("--results", type=Path, default=HERE / "results", help="raw results")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the table goes")
     parser.add_argument("--peers", type=Path, default=Path(sys.executable), help="their Python")
     parser.add_argument(
         "--frameworks", type=Path, default=Path(sys.executable), help="that of Spark, Ray and Daft"
@@ -344,29 +322,24 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, metavar="SVG", help="where the plot goes")
     given = parser.parse_args()
     if given.show is not None:
-        results = json.loads(given.show.read_text())
-        print(table(results))
+        rows = read(given.show)
+        show(rows)
         if given.plot is not None:
-            plot(results, given.plot)
+            plot(rows, given.plot)
         return
-    given.results.mkdir(parents=True, exist_ok=True)
-    partial = given.results / f"{given.name}-{given.rows}.partial.json"
-
-    def save(results: Figures) -> None:
-        beside = partial.with_suffix(".new")
-        beside.write_text(json.dumps(results, indent=1) + "\n")
-        beside.replace(partial)
-
-    results: Figures = {"machine": machine(), "runs": {}}
-    if partial.exists():
-        results = json.loads(partial.read_text())
-    over = bench(given, save, results)
-    print(table(results))
+    partial = given.results / f"{given.name}-{given.rows}.partial.csv"
+    rows = read(partial) if partial.exists() else []
+    over = bench(given, rows, lambda: write(partial, rows))
+    show(rows)
     if over:
-        at = datetime.now(UTC)
-        results["at"] = at.isoformat(timespec="seconds")
-        save(results)
-        partial.rename(given.results / f"{given.name}-{given.rows}-{at:%Y-%m-%dT%H%M%S}.json")
+        keep(f"{given.name}-{given.rows}", rows, given.results)
+        partial.unlink()
+
+
+def show(rows: list[Row]) -> None:
+    """Print the medians, a table for each cell."""
+    for cell, found in medians(rows).items():
+        print(table_of(cell, found), end="\n\n")
 
 
 if __name__ == "__main__":

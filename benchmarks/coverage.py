@@ -12,15 +12,12 @@ true value in 95 ± 2 % of 1,000 data sets with 5 and with 12 repeats of each p,
 """
 
 import argparse
-import json
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from run import HERE, machine
 from scipy import special
+from tables import RESULTS, keep
 
 import gristmill as gm
 from gristmill.analysis.scale.intervals import intervals
@@ -109,11 +106,9 @@ def main() -> None:
     parser.add_argument("--bootstraps", type=int, default=0, help="draws for each single fit (0)")
     parser.add_argument("--singly", type=int, default=10, help="of them fitted one by one (10)")
     parser.add_argument("--measured", default="seconds,throughput", help="kinds, with a comma")
-    parser.add_argument("--results", type=Path, default=HERE / "results", help="raw results")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the table goes")
     given = parser.parse_args()
-    at = datetime.now(UTC)
     rows: list[dict[str, Any]] = []
-    began_s = time.perf_counter()
     print("sigma    noise  repeats  measured    sigma   kappa   p*      all within")
     for name, law in LAWS.items():
         for noise in (0.03, 0.06, 0.09):
@@ -129,6 +124,9 @@ def main() -> None:
                             "repeats": repeats,
                             "measured": measured,
                             "within": within,
+                            "trials": given.trials,
+                            "singly": given.singly,
+                            "bootstraps": given.bootstraps,
                             **found,
                         }
                     )
@@ -137,21 +135,8 @@ def main() -> None:
                         f"{name}  {noise:5.0%}  {repeats:7}  {measured:<10}  {shares}  {within}",
                         flush=True,
                     )
-    results = {
-        "at": at.isoformat(timespec="seconds"),
-        "machine": machine(),
-        "trials": given.trials,
-        "singly": given.singly,
-        "bootstraps": given.bootstraps,
-        "p": P,
-        "laws": {name: [law.gamma, law.sigma, law.kappa] for name, law in LAWS.items()},
-        "took_s": round(time.perf_counter() - began_s, 1),
-        "rows": rows,
-    }
-    given.results.mkdir(parents=True, exist_ok=True)
-    path = given.results / f"coverage-{at:%Y-%m-%dT%H%M%S}.json"
-    path.write_text(json.dumps(results, indent=1) + "\n")
-    print(f"{sum(row['within'] for row in rows)} of {len(rows)} within; raw results: {path}")
+    keep("coverage", rows, given.results)
+    print(f"{sum(row['within'] for row in rows)} of {len(rows)} within")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,21 @@
-"""`make bench-external`: beyond memory, cold, lines, skew; each against its floor or GNU sort.
+"""`make bench-floor`, `make bench-external`: sorts against the floor of the device, or GNU sort.
 
-Every round measures what is compared back to back, every other round in the other order; medians
-are quoted, every figure is kept under benchmarks/results.
+    warm     5 GB in the page cache     against a cached read and a direct write; start of processes
+    cold     5 GB on the device         against a direct read and a direct write
+    spill    10 GB with 2 GB of memory  against two reads and two writes
+    flat     user CPU per GB over sizes in memory, and over numbers of runs
+    lines    2 GB of lines              against GNU sort with the same memory
+    skew     hard keys                  against random ones
 
-    python benchmarks/external.py                          all of it, as the README quotes it
-    python benchmarks/external.py spill --rows 20m         one of spill, cold, lines, skew, flat
+Every round measures what is compared back to back, every other round in the other order, so that a
+machine whose speed drifts drifts for both. Medians are quoted; the tables go to benchmarks/results.
+
+    python benchmarks/external.py                          all of it
+    python benchmarks/external.py spill --rows 20m         one of them
+    python benchmarks/external.py warm --rows 1m --rounds 1   a try of the script itself
 """
 
 import argparse
-import json
 import mmap
 import os
 import random
@@ -18,11 +25,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from statistics import median
 
-from run import HERE, STREAMS, Figures, gristmill, machine, read_cached
+from running import GRISTMILL, STREAMS, figures_of, gristmill, read_cached
+from tables import RESULTS, Row, keep, rows_of, span, those
 
 from gristmill._core import device_floor
 
@@ -62,84 +69,128 @@ def drop_caches() -> None:
     Path("/proc/sys/vm/drop_caches").write_text("3")
 
 
-def rounds_of(count: int, steps: list[Callable[[], Figures]]) -> list[Figures]:
-    """Run the steps in each round, every other round in the other order."""
-    results = []
+Step = Callable[[], Row]
+
+
+def rounds_of(count: int, steps: dict[str, Step], what: str) -> list[Row]:
+    """Run the steps in each round, every other round in the other order; a row for each."""
+    rounds: list[dict[str, Row]] = []
     for number in range(count):
-        order = steps if number % 2 == 0 else steps[::-1]
-        results.append({step.__name__: step() for step in order})
-    return results
+        order = list(steps) if number % 2 == 0 else list(steps)[::-1]
+        rounds.append({name: steps[name]() for name in order})
+    return rows_of(rounds, what=what)
+
+
+def sort_of(data: Path, output: Path, *options: str) -> Row:
+    """What a TeraSort takes; its output is removed."""
+    report = gristmill("terasort", str(data), str(output), *options)
+    subprocess.run(["rm", "-rf", output], check=True)
+    return figures_of(report)
 
 
 def terasort(
-    folder: Path, rows: str, rounds: int, options: list[str], *, passes: int, warm: bool = False
-) -> Figures:
+    folder: Path,
+    rows: str,
+    rounds: int,
+    options: list[str],
+    *,
+    what: str,
+    passes: int = 1,
+    is_warm: bool = False,
+) -> list[Row]:
     """Sorts of one input with these options, each beside the floor of `passes` reads and writes.
 
-    The input is read from the device, or with `warm` from the page cache: sorts, not floors.
+    The input is read from the device, or with `is_warm` from the page cache: sorts, not floors.
     """
     data, output = folder / "data", folder / "sorted"
     size = gristmill("teragen", rows, str(data))["output_bytes"]
 
-    def floor() -> Figures:
+    def floor() -> Row:
         read_s, write_s = device(data, size)
-        return {"read_s": read_s, "write_s": write_s, "floor_s": passes * (read_s + write_s)}
+        return {"wall_s": passes * (read_s + write_s), "read_s": read_s, "write_s": write_s}
 
-    def sort() -> Figures:
+    def sort() -> Row:
         drop_caches()
-        if warm:
+        if is_warm:
             read_cached(data)
-        report = gristmill("terasort", str(data), str(output), *options)
-        subprocess.run(["rm", "-rf", output], check=True)
-        return report
+        return sort_of(data, output, *options)
 
-    results = rounds_of(rounds, [floor, sort])
+    found = rounds_of(rounds, {"floor": floor, "sort": sort}, what)
     subprocess.run(["rm", "-rf", data], check=True)
-    return {"size": size, "rounds": results}
+    show_terasort(found)
+    return found
 
 
-def show_terasort(title: str, found: Figures) -> None:
+def show_terasort(found: list[Row]) -> None:
     """Print the medians."""
-    rounds, gigabytes = found["rounds"], found["size"] / 1e9
-    ratios = [r["sort"]["process_s"] / r["floor"]["floor_s"] for r in rounds]
-    walls = [r["sort"]["process_s"] for r in rounds]
-    cpu = [r["sort"]["user_s"] / gigabytes for r in rounds]
-    peak = max(r["sort"]["peak_anon_bytes"] for r in rounds)
-    counters = rounds[0]["sort"]["counters"]
+    sorts, floors = those(found, program="sort"), span(found, program="floor")
+    ratio, cpu = span(sorts) / floors, span(sorts, "user_s") / (sorts[0]["bytes"] / 1e9)
     print(
-        f"{title}: {median(walls):.2f} s, {median(ratios):.2f} x the floor"
-        f" ({min(ratios):.2f} to {max(ratios):.2f}), user CPU {median(cpu):.2f} s/GB,"
-        f" peak {peak / 1e6:.0f} MB, {counters.get('SPILLED_RUNS', 0)} runs,"
-        f" {counters.get('MERGE_PASSES', 0)} passes"
+        f"terasort of {sorts[0]['bytes'] / 1e9:g} GB, {sorts[0]['what']}: {span(sorts):.2f} s,"
+        f" {ratio.shown('.2f')} x the floor, user CPU {cpu:.2f} s/GB,"
+        f" peak {span(sorts, 'peak_bytes').high / 1e6:.0f} MB,"
+        f" {sorts[0]['runs']} runs, {sorts[0]['passes']} passes"
     )
 
 
-def spill(folder: Path, rows: str | None, rounds: int) -> Figures:
+def warm(folder: Path, rows: str | None, rounds: int) -> list[Row]:
+    """5 GB in the page cache, against a read and a direct write; and the start of processes."""
+    data, output = folder / "data", folder / "sorted"
+    size = gristmill("teragen", rows or "50m", str(data))["output_bytes"]
+
+    def floor() -> Row:
+        read_s = read_cached(data)
+        write_s, _ = device_floor(folder, size, STREAMS)
+        return {"wall_s": read_s + write_s, "read_s": read_s, "write_s": write_s}
+
+    made = gristmill("terasort", str(data), str(output))
+    if gristmill("teravalidate", str(output))["checksum"] != made["checksum"]:
+        sys.exit(f"{output}: the validator finds another checksum")
+    subprocess.run(["rm", "-rf", output], check=True)
+    read_cached(data)
+    steps = {"floor": floor, "sort": lambda: sort_of(data, output)}
+    found = rounds_of(rounds, steps, "warm")
+    show_terasort(found)
+    return found + start_up(folder, max(rounds, 5))
+
+
+def start_up(folder: Path, rounds: int) -> list[Row]:
+    """Whole processes that do next to nothing: `--version`, and a sort of 1 MB."""
+    data, output = folder / "small", folder / "small-sorted"
+    gristmill("teragen", "10k", str(data))
+
+    def seconds(*arguments: str) -> Row:
+        began = time.perf_counter()
+        subprocess.run([GRISTMILL, *arguments], stdout=subprocess.DEVNULL, check=True)
+        return {"wall_s": time.perf_counter() - began}
+
+    sort = ("terasort", str(data), str(output), "--overwrite")
+    steps = {"version": lambda: seconds("--version"), "sort of 1 MB": lambda: seconds(*sort)}
+    found = rounds_of(rounds, steps, "start")
+    for name in steps:
+        print(f"{name}: {span(found, program=name).shown('.3f')} s")
+    return found
+
+
+def spill(folder: Path, rows: str | None, rounds: int) -> list[Row]:
     """10 GB under 2 GB of memory, against two reads and two writes."""
-    found = terasort(folder, rows or "100m", rounds, ["--memory", "2G"], passes=2)
-    show_terasort("terasort beyond memory (--memory 2G)", found)
-    return found
+    return terasort(folder, rows or "100m", rounds, ["--memory", "2G"], what="spill", passes=2)
 
 
-def cold(folder: Path, rows: str | None, rounds: int) -> Figures:
+def cold(folder: Path, rows: str | None, rounds: int) -> list[Row]:
     """5 GB in memory, nothing of it in the page cache."""
-    found = terasort(folder, rows or "50m", rounds, [], passes=1)
-    show_terasort("terasort in memory, cold", found)
-    return found
+    return terasort(folder, rows or "50m", rounds, [], what="cold")
 
 
-def flat(folder: Path, rows: str | None, rounds: int) -> Figures:
+def flat(folder: Path, rows: str | None, rounds: int) -> list[Row]:
     """User CPU per GB over sizes in memory, and over numbers of runs."""
-    found = {}
+    found: list[Row] = []
     for size in [rows] if rows else ["10m", "50m", "100m"]:
-        found[f"memory-{size}"] = terasort(
-            folder, size, rounds, ["--memory", "13G"], passes=1, warm=True
-        )
-        show_terasort(f"terasort of {size} rows in memory", found[f"memory-{size}"])
-    for memory in ["2400M", "1200M", "620M"]:
-        made = terasort(folder, rows or "50m", rounds, ["--memory", memory], passes=2)
-        found[f"spill-{memory}"] = made
-        show_terasort(f"terasort with --memory {memory}", made)
+        memory = ["--memory", "13G"]
+        found += terasort(folder, size, rounds, memory, what=f"memory-{size}", is_warm=True)
+    for size in ["2400M", "1200M", "620M"]:
+        memory = ["--memory", size]
+        found += terasort(folder, rows or "50m", rounds, memory, what=f"spill-{size}", passes=2)
     return found
 
 
@@ -175,30 +226,20 @@ def distributions(folder: Path, rows: str) -> dict[str, Path]:
     return made
 
 
-def skew(folder: Path, rows: str | None, rounds: int) -> Figures:
+def skew(folder: Path, rows: str | None, rounds: int) -> list[Row]:
     """Hard distributions of keys against random ones, in memory and spilled."""
     inputs, output = distributions(folder, rows or "10m"), folder / "output"
-    found = {}
+    found: list[Row] = []
     for memory, options in {"memory": [], "spill": ["--memory", "250M"]}.items():
-
-        def step(name: str, options: list[str] = options) -> Callable[[], Figures]:
-            def sort() -> Figures:
-                report = gristmill("terasort", str(inputs[name]), str(output), *options)
-                subprocess.run(["rm", "-rf", output], check=True)
-                return report
-
-            sort.__name__ = name
-            return sort
-
-        found[memory] = rounds_of(rounds, [step(name) for name in inputs])
+        steps = {name: partial(sort_of, data, output, *options) for name, data in inputs.items()}
+        of_memory = rounds_of(rounds, steps, memory)
+        found += of_memory
         for name in list(inputs)[1:]:
-            rs = found[memory]
-            ratios = [r[name]["process_s"] / r["random"]["process_s"] for r in rs]
-            peaks = [max(r[kind]["peak_anon_bytes"] for r in rs) for kind in ("random", name)]
+            ratio = span(of_memory, program=name) / span(of_memory, program="random")
+            peak = span(of_memory, "peak_bytes", program=name).high
             print(
-                f"terasort of {name} keys, {memory}: {median(ratios):.2f} x the time of random ones"
-                f" ({min(ratios):.2f} to {max(ratios):.2f}), peak {peaks[1] / 1e6:.0f} MB"
-                f" (random: {peaks[0] / 1e6:.0f})"
+                f"terasort of {name} keys, {memory}: {ratio.shown('.2f')} x the time of random"
+                f" ones, peak {peak / 1e6:.0f} MB"
             )
     subprocess.run(["rm", "-rf", *inputs.values()], check=True)
     return found
@@ -247,42 +288,49 @@ def random_lines(path: Path, size: int) -> None:
         file.write(b"\n")
 
 
-def lines(folder: Path, rows: str | None, rounds: int) -> Figures:
+def lines(folder: Path, rows: str | None, rounds: int) -> list[Row]:
     """2 GB of lines against GNU sort with the same memory, in memory and with spills."""
     size = int(rows or 2_000_000_000)
     text, ours, theirs = folder / "text", folder / "ours", folder / "theirs"
-    found: Figures = {}
+    found: list[Row] = []
+
+    def sort(memory: str) -> Row:
+        return figures_of(gristmill("sort", str(text), "-o", str(ours), "--memory", memory))
+
+    def gnu(memory: str) -> Row:
+        began = time.perf_counter()
+        buffer = ["-S", memory, f"--parallel={STREAMS}", "-T", str(folder)]
+        subprocess.run(["sort", *buffer, text, "-o", theirs], env=GNU, check=True)
+        with theirs.open("rb") as file:
+            os.fsync(file.fileno())
+        return {"wall_s": time.perf_counter() - began}
+
     for kind, make in {"natural": natural_text, "random": random_lines}.items():
         make(text, size)
         for memory in ["8G", "512M"]:
-
-            def sort(memory: str = memory) -> Figures:
-                return gristmill("sort", str(text), "-o", str(ours), "--memory", memory)
-
-            def gnu(memory: str = memory) -> Figures:
-                began = time.perf_counter()
-                buffer = ["-S", memory, f"--parallel={STREAMS}", "-T", str(folder)]
-                subprocess.run(["sort", *buffer, text, "-o", theirs], env=GNU, check=True)
-                with theirs.open("rb") as file:
-                    os.fsync(file.fileno())
-                return {"process_s": time.perf_counter() - began}
-
-            results = rounds_of(rounds, [sort, gnu])
+            steps = {"sort": partial(sort, memory), "gnu": partial(gnu, memory)}
+            rows_found = rounds_of(rounds, steps, f"{kind}-{memory}")
             subprocess.run(["cmp", ours, theirs], check=True)
-            found[f"{kind}-{memory}"] = results
-            ratios = [r["gnu"]["process_s"] / r["sort"]["process_s"] for r in results]
-            walls = [r["sort"]["process_s"] for r in results]
+            found += rows_found
+            wall = span(rows_found, program="sort")
+            ratio = span(rows_found, program="gnu") / wall
             print(
-                f"sort of {kind} lines, {memory}: {median(walls):.2f} s,"
-                f" {median(ratios):.2f} x as fast as GNU sort"
-                f" ({min(ratios):.2f} to {max(ratios):.2f})"
+                f"sort of {kind} lines, {memory}: {wall:.2f} s,"
+                f" {ratio.shown('.2f')} x as fast as GNU sort"
             )
     for path in [text, ours, theirs]:
         path.unlink()
     return found
 
 
-WORKLOADS = {"spill": spill, "cold": cold, "lines": lines, "skew": skew, "flat": flat}
+WORKLOADS = {
+    "warm": warm,
+    "spill": spill,
+    "cold": cold,
+    "lines": lines,
+    "skew": skew,
+    "flat": flat,
+}
 
 
 def main() -> None:
@@ -291,7 +339,7 @@ def main() -> None:
     parser.add_argument("--rows", help="records (bytes, for lines) instead of each one's own")
     parser.add_argument("--rounds", type=int, default=5, help="rounds (5)")
     parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
-    parser.add_argument("--results", type=Path, default=HERE / "results", help="raw results")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the tables go")
     given = parser.parse_args()
     unknown = set(given.workloads) - WORKLOADS.keys()
     if unknown:
@@ -299,11 +347,7 @@ def main() -> None:
     for name in given.workloads:
         with tempfile.TemporaryDirectory(prefix="gristmill-bench-", dir=given.dir) as folder:
             found = WORKLOADS[name](Path(folder), given.rows, given.rounds)
-        at = datetime.now(UTC)
-        results = {"at": at.isoformat(timespec="seconds"), "machine": machine(), name: found}
-        given.results.mkdir(parents=True, exist_ok=True)
-        stamp = at.strftime("%Y-%m-%dT%H%M%S")
-        (given.results / f"{name}-{stamp}.json").write_text(json.dumps(results, indent=1) + "\n")
+        keep(name, found, given.results)
 
 
 if __name__ == "__main__":

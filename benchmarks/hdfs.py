@@ -3,45 +3,30 @@
     python benchmarks/hdfs.py --rows 50m --pairs 5
 
 HDFS is Hadoop's MiniDFSCluster, on the same machine, with blocks of 128 MB and one copy of each;
-who gets and puts is Hadoop's own `hdfs dfs`, in Java. Raw results go to benchmarks/results/.
+who gets and puts is Hadoop's own `hdfs dfs`, in Java. The table goes to benchmarks/results.
 """
 
 import argparse
 import json
 import os
 import shutil
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
-from datetime import UTC, datetime
 from pathlib import Path
+
+from running import GRISTMILL, seconds_of
+from tables import Row, keep, rows_of, span
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.cli.hdfs_server import Cluster, class_path, serving, settings
 
-RESULTS = Path(__file__).parent / "results"
-GRISTMILL = Path(sys.executable).parent / "gristmill"
 BLOCKS = {"dfs.blocksize": 128 << 20, "dfs.replication": 1}
-
-
-def timed(*command: str | Path, **environment: str) -> float:
-    """Run a command; how many seconds it took."""
-    began = time.monotonic()
-    subprocess.run(
-        [str(word) for word in command],
-        env={**os.environ, **environment},
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-    return time.monotonic() - began
 
 
 def gristmill(conf: Path, *words: str | Path) -> float:
     """Run one of our commands."""
-    return timed(GRISTMILL, *words, HADOOP_CONF_DIR=str(conf), HADOOP_USER_NAME="super")
+    return seconds_of(GRISTMILL, *words, HADOOP_CONF_DIR=str(conf), HADOOP_USER_NAME="super")
 
 
 def dfs(conf: Path, *words: str | Path) -> float:
@@ -49,7 +34,7 @@ def dfs(conf: Path, *words: str | Path) -> float:
     path = f"{conf}{os.pathsep}{class_path()}"
     quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
     shell = ["java", quiet, "-cp", path, "org.apache.hadoop.fs.FsShell"]
-    return timed(*shell, *words, HADOOP_USER_NAME="super")
+    return seconds_of(*shell, *words, HADOOP_USER_NAME="super")
 
 
 def sort(cluster: Cluster, conf: Path, scratch: Path) -> float:
@@ -71,13 +56,13 @@ def copy(cluster: Cluster, conf: Path, scratch: Path) -> tuple[float, float]:
     return get_s, put_s
 
 
-def pair(cluster: Cluster, conf: Path, scratch: Path, *, sort_first: bool) -> dict[str, float]:
+def pair(cluster: Cluster, conf: Path, scratch: Path, *, sort_first: bool) -> dict[str, Row]:
     """One pair of measurements."""
     sort_s = sort(cluster, conf, scratch) if sort_first else 0.0
     get_s, put_s = copy(cluster, conf, scratch)
     sort_s = sort_s or sort(cluster, conf, scratch)
-    times = {"sort_s": sort_s, "get_s": get_s, "put_s": put_s}
-    return {**times, "ratio": sort_s / (get_s + put_s)}
+    times = {"sort": sort_s, "get": get_s, "put": put_s}
+    return {name: {"wall_s": wall_s} for name, wall_s in times.items()}
 
 
 def main() -> None:
@@ -93,15 +78,14 @@ def main() -> None:
         conf = settings(Path(made) / "conf", BLOCKS)
         with serving(data, for_tests=False) as cluster:
             gristmill(conf, "teragen", options.rows, cluster.url("in"))
-            pairs: list[dict[str, float]] = []
+            pairs: list[dict[str, Row]] = []
             for number in range(options.pairs):
                 pairs.append(pair(cluster, conf, scratch, sort_first=number % 2 == 0))
                 print(json.dumps(pairs[-1]), flush=True)
-    median = statistics.median(pair["ratio"] for pair in pairs)
-    print(f"median ratio: {median:.2f}")
-    told = {"rows": options.rows, "pairs": pairs, "median": median}
-    name = f"hdfs-{datetime.now(UTC):%Y-%m-%dT%H%M%S}.json"
-    (RESULTS / name).write_text(json.dumps(told, indent=1) + "\n")
+    rows = rows_of(pairs, rows=options.rows)
+    moved = span(rows, program="get") + span(rows, program="put")
+    print(f"ratio: {(span(rows, program='sort') / moved).shown('.2f')}")
+    keep("hdfs", rows)
 
 
 if __name__ == "__main__":

@@ -8,26 +8,20 @@
     python benchmarks/mapreduce.py                    1 GB of text, three rounds
     python benchmarks/mapreduce.py --text 20 --rounds 1
 
-Every program is a process of its own, timed from outside. Raw results go to benchmarks/results.
+Every program is a process of its own, timed from outside. The table goes to benchmarks/results.
 """
 
 import argparse
-import json
 import os
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 from external import natural_text
-from run import HERE, machine
-
-Figures = dict[str, Any]
+from tables import RESULTS, Row, keep, rows_of, span, those
 
 PROCESSES = 2
 
@@ -205,7 +199,7 @@ def tree_bytes(root: int) -> int:
     return total
 
 
-def timed(program: str, text: Path, folder: Path) -> Figures:
+def timed(program: str, text: Path, folder: Path) -> Row:
     """A program as a process of its own: seconds, CPU seconds with its children's, peak memory."""
     script = folder / "program.py"
     script.write_text(program)
@@ -229,18 +223,23 @@ def timed(program: str, text: Path, folder: Path) -> Figures:
     if process.returncode:
         raise SystemExit(f"it exited with {process.returncode}:\n{program}")
     user_s = after.children_user - before.children_user
-    return {"wall_s": wall_s, "user_s": user_s, "peak_bytes": peak, "printed": printed.split()}
+    found = {"wall_s": wall_s, "user_s": user_s, "peak_bytes": peak}
+    # `START` prints three figures.
+    names = ("cold_s", "warm_s", "task_s")
+    return found | dict(zip(names, map(float, printed.split()), strict=False))
 
 
-def pair(ours: str, theirs: str, text: Path, folder: Path, *, turned: bool) -> Figures:
+def pair(ours: str, theirs: str, text: Path, folder: Path, *, turned: bool) -> dict[str, Row]:
     """Both programs one after the other, in one order or the other."""
-    found: Figures = {}
-    for name in ("theirs", "ours") if turned else ("ours", "theirs"):
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            program = ours if name == "ours" else theirs
-            found[name] = timed(program, text, Path(scratch))
-    ratio = found["ours"]["wall_s"] / found["theirs"]["wall_s"]
-    return {**found, "ratio": ratio}
+    programs = {"ours": ours, "theirs": theirs}
+    order = ("theirs", "ours") if turned else ("ours", "theirs")
+    return {name: alone(programs[name], text, folder) for name in order}
+
+
+def alone(program: str, text: Path, folder: Path) -> Row:
+    """One program, in a folder of its own."""
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        return timed(program, text, Path(scratch))
 
 
 def main() -> None:
@@ -249,44 +248,42 @@ def main() -> None:
     parser.add_argument("--natural", action="store_true", help="words of Zipf's law, none rare")
     parser.add_argument("--rounds", type=int, default=3, help="rounds (3)")
     parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
-    parser.add_argument("--results", type=Path, default=HERE / "results", help="raw results")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the table goes")
     given = parser.parse_args()
-    at = datetime.now(UTC)
-    results: Figures = {"machine": machine(), "at": at.isoformat(timespec="seconds"), "rounds": []}
-    with tempfile.TemporaryDirectory(prefix="gristmill-bench-", dir=given.dir.absolute()) as folder:
-        text = Path(folder, "text")
+    rounds: dict[str, list[dict[str, Row]]] = {}
+    with tempfile.TemporaryDirectory(prefix="gristmill-bench-", dir=given.dir.absolute()) as name:
+        folder, text = Path(name), Path(name, "text")
         (natural_text if given.natural else rare_text)(text, given.text * 1_000_000)
-        results["words"] = "natural" if given.natural else "with rare ones"
-        results["bytes"] = text.stat().st_size
+        words, size = "natural" if given.natural else "with rare ones", text.stat().st_size
         for number in range(given.rounds):
             turned = bool(number % 2)
             found = {
-                "words": pair(WORDS, BARE_WORDS, text, Path(folder), turned=turned),
-                "batches": pair(BATCHES, BARE_BATCHES, text, Path(folder), turned=turned),
-                "start": timed(START, text, Path(tempfile.mkdtemp(dir=folder))),
-                "memory": timed(MEMORY, text, Path(tempfile.mkdtemp(dir=folder))),
+                "words": pair(WORDS, BARE_WORDS, text, folder, turned=turned),
+                "batches": pair(BATCHES, BARE_BATCHES, text, folder, turned=turned),
+                "start": {"ours": alone(START, text, folder)},
+                "memory": {"ours": alone(MEMORY, text, folder)},
             }
-            results["rounds"].append(found)
-            print(json.dumps(summary(results["rounds"][-1:])), flush=True)
-    print(json.dumps(summary(results["rounds"]), indent=1))
-    given.results.mkdir(parents=True, exist_ok=True)
-    path = given.results / f"mapreduce-{at:%Y-%m-%dT%H%M%S}.json"
-    path.write_text(json.dumps(results, indent=1) + "\n")
+            for what, programs in found.items():
+                rounds.setdefault(what, []).append(programs)
+            print(f"round {number}: {found}", flush=True)
+    rows = [
+        row
+        for what, found in rounds.items()
+        for row in rows_of(found, what=what, text=words, bytes=size)
+    ]
+    show(rows)
+    keep("mapreduce", rows, given.results)
 
 
-def summary(rounds: list[Figures]) -> Figures:
-    """Medians."""
-    start = [[float(word) for word in found["start"]["printed"]] for found in rounds]
-    return {
-        "words_s": median(found["words"]["ours"]["wall_s"] for found in rounds),
-        "words_ratio": median(found["words"]["ratio"] for found in rounds),
-        "batches_s": median(found["batches"]["ours"]["wall_s"] for found in rounds),
-        "batches_ratio": median(found["batches"]["ratio"] for found in rounds),
-        "cold_s": median(found[0] for found in start),
-        "warm_s": median(found[1] for found in start),
-        "task_s": median(found[2] for found in start),
-        "memory_peak_mb": max(found["memory"]["peak_bytes"] for found in rounds) / 1e6,
-    }
+def show(rows: list[Row]) -> None:
+    """Print the medians."""
+    for what in ("words", "batches"):
+        ours, theirs = (span(rows, what=what, program=name) for name in ("ours", "theirs"))
+        print(f"{what}: {ours:.2f} s, {(ours / theirs).shown('.2f')} x the bare loop")
+    start = those(rows, what="start")
+    for name in ("cold_s", "warm_s", "task_s"):
+        print(f"{name}: {span(start, name):.4f}")
+    print(f"memory: {span(rows, 'peak_bytes', what='memory').high / 1e6:.0f} MB")
 
 
 if __name__ == "__main__":

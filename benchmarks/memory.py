@@ -11,11 +11,10 @@
     python benchmarks/memory.py --resumed        the same, killed and resumed
 
 A budget that is too small for two workers is refused. Exit code 1 if a job used more than its
-budget, or failed otherwise. Raw results go to benchmarks/results.
+budget, or failed otherwise. The table goes to benchmarks/results.
 """
 
 import argparse
-import json
 import math
 import os
 import random
@@ -27,13 +26,11 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from external import natural_text
-from run import HERE, machine
-
-GRISTMILL = Path(sys.executable).with_name("gristmill")
+from running import GRISTMILL
+from tables import RESULTS, Row, keep
 
 KINDS = ("sort", "sort", "pipe", "terasort", "terasort", "words", "wordcount")
 BUDGETS = (15_000_000, 1_000_000_000)
@@ -257,9 +254,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the draw (1)")
     parser.add_argument("--resumed", action="store_true", help="kill each job, and resume it")
     parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
-    parser.add_argument("--results", type=Path, default=HERE / "results", help="raw results")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the table goes")
     given = parser.parse_args(arguments)
-    at, chance = datetime.now(UTC), random.Random(given.seed)
+    chance = random.Random(given.seed)
     most_bytes = given.most * 1_000_000
     jobs: list[Seen] = []
     with tempfile.TemporaryDirectory(prefix="gristmill-memory-", dir=given.dir.absolute()) as place:
@@ -276,19 +273,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 seen = run(drawn, Path(scratch))
             jobs.append(seen)
             say(number, seen)
-    results = {
-        "at": at.isoformat(timespec="seconds"),
-        "machine": machine(),
-        "jobs": [{**asdict(seen), "kept": seen.kept} for seen in jobs],
-    }
-    given.results.mkdir(parents=True, exist_ok=True)
-    path = given.results / f"memory-{at:%Y-%m-%dT%H%M%S}.json"
-    path.write_text(json.dumps(results, indent=1) + "\n")
+    keep("memory", map(row_of, jobs), given.results)
     kept = sum(seen.kept for seen in jobs)
     refused = sum(seen.refused for seen in jobs)
     beside = f", {refused} refused" if refused else ""
     print(f"{kept} of {given.jobs} jobs stayed within their budget{beside}")
     return 0 if kept + refused == given.jobs else 1
+
+
+def row_of(seen: Seen) -> Row:
+    """What the table says of a job."""
+    row = asdict(seen)
+    return {**row.pop("drawn"), **row, "kept": seen.kept}
 
 
 def say(number: int, seen: Seen) -> None:

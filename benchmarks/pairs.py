@@ -13,27 +13,21 @@ certainty. It is taken from the order of the ratios alone, so it holds for any d
 """
 
 import argparse
-import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from math import comb
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 from external import natural_text, random_lines
 from mapreduce import WORDS
-from run import HERE, machine
+from running import GRISTMILL, measured
+from tables import RESULTS, Row, Span, keep, rows_of, span
 
-Figures = dict[str, Any]
 Command = list[str | Path]
 
 
@@ -53,8 +47,7 @@ class Folder:
     def records(self) -> Path:
         data = self.path / "records"
         if not data.exists():
-            gristmill = Path(sys.executable).with_name("gristmill")
-            subprocess.run([gristmill, "teragen", self.rows, data], check=True)
+            subprocess.run([GRISTMILL, "teragen", self.rows, data], check=True)
         return data
 
     @property
@@ -94,20 +87,12 @@ WORKLOADS: dict[str, Callable[[Path, Folder], Command]] = {
 }
 
 
-def timed(command: Command, out: Path) -> Figures:
+def timed(command: Command, out: Path) -> Row:
     """One run: seconds on the clock, and seconds of user and kernel CPU of all its processes."""
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    wall_s, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        raise SystemExit(f"{command[0]} exited with {done.returncode}:\n{done.stderr}")
+    found = measured(command)
     shutil.rmtree(out) if out.is_dir() else out.unlink(missing_ok=True)
     os.sync()
-    return {
-        "wall_s": wall_s,
-        "user_s": after.ru_utime - before.ru_utime,
-        "sys_s": after.ru_stime - before.ru_stime,
-    }
+    return found
 
 
 def interval(ratios: list[float]) -> tuple[float, float]:
@@ -126,29 +111,15 @@ def interval(ratios: list[float]) -> tuple[float, float]:
     return ordered[rank], ordered[count - 1 - rank]
 
 
-def summary(pairs: list[dict[str, Figures]]) -> Figures:
-    """Medians of both builds, and of the ratios of the pairs with their interval."""
-    found: Figures = {"pairs": len(pairs)}
+def show(rows: list[Row]) -> None:
+    """A line for each figure: medians of both builds, and of the ratios with their interval."""
     for figure in ("wall_s", "user_s"):
-        ratios = [pair["after"][figure] / max(pair["before"][figure], 1e-9) for pair in pairs]
-        low, high = interval(ratios)
-        found[figure] = {
-            "before": round(median(pair["before"][figure] for pair in pairs), 4),
-            "after": round(median(pair["after"][figure] for pair in pairs), 4),
-            "ratio": round(median(ratios), 4),
-            "interval": [round(low, 4), round(high, 4)],
-        }
-    return found
-
-
-def show(name: str, found: Figures) -> None:
-    """One line a figure."""
-    for figure in ("wall_s", "user_s"):
-        values = found[figure]
-        low, high = values["interval"]
+        before, after = (span(rows, figure, program=build) for build in ("before", "after"))
+        ratio = Span(a / max(b, 1e-9) for a, b in zip(after.values, before.values, strict=True))
+        low, high = interval(ratio.values)
         print(
-            f"{name:<12} {figure:<7} {values['before']:9.3f} {values['after']:9.3f}"
-            f"   {values['ratio']:.3f} x  ({low:.3f} to {high:.3f}, {found['pairs']} pairs)",
+            f"{rows[0]['what']:<12} {figure:<7} {before:9.3f} {after:9.3f}"
+            f"   {ratio:.3f} x  ({low:.3f} to {high:.3f}, {len(ratio.values)} pairs)",
             flush=True,
         )
 
@@ -163,18 +134,12 @@ def main() -> None:
     parser.add_argument("--rows", default="50m", help="records of TeraSort (50m)")
     parser.add_argument("--text", type=int, default=1000, help="MB of lines and of text (1000)")
     parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
-    parser.add_argument("--results", type=Path, default=HERE / "results", help="raw results")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the table goes")
     given = parser.parse_args()
     chosen = given.only.split(",")
     if unknown := [name for name in chosen if name not in WORKLOADS]:
         parser.error(f"--only: there is no {unknown[0]!r}; take some of {', '.join(WORKLOADS)}")
-    at = datetime.now(UTC)
-    results: Figures = {
-        "at": at.isoformat(timespec="seconds"),
-        "machine": machine(),
-        "more": given.more,
-        "pairs": {},
-    }
+    rows: list[Row] = []
     builds = {"before": given.before.absolute(), "after": given.after.absolute()}
     more = {"before": [], "after": given.more.split()}
     with tempfile.TemporaryDirectory(prefix="gristmill-bench-", dir=given.dir.absolute()) as name:
@@ -186,16 +151,14 @@ def main() -> None:
             }
             for command in commands.values():
                 timed(command, folder.out)
-            pairs = results["pairs"].setdefault(workload, [])
+            pairs: list[dict[str, Row]] = []
             for number in range(given.pairs):
                 order = sorted(builds, reverse=bool(number % 2))
                 pairs.append({build: timed(commands[build], folder.out) for build in order})
-            show(workload, summary(pairs))
-    results["summary"] = {name: summary(pairs) for name, pairs in results["pairs"].items()}
-    given.results.mkdir(parents=True, exist_ok=True)
-    path = given.results / f"pairs-{at:%Y-%m-%dT%H%M%S}.json"
-    path.write_text(json.dumps(results, indent=1) + "\n")
-    print(f"raw results: {path}")
+            found = rows_of(pairs, what=workload, more=given.more)
+            show(found)
+            rows += found
+    keep("pairs", rows, given.results)
 
 
 if __name__ == "__main__":

@@ -36,9 +36,6 @@ FORMS = {
 #: Peers that live in a Python of their own, as they want other versions of what they share.
 FRAMEWORKS = ["daft", "spark", "ray"]
 
-#: Peers that sort lines, too.
-OF_LINES = ["gnu", "duckdb"]
-
 
 def durable(path: Path) -> None:
     """Wait until a file is on its device."""

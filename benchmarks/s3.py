@@ -11,7 +11,7 @@ awscli awscrt`) download and upload, and the faster one counts. With `--gbit`, t
 a link that is so fast each way. With `--latency-ms`, requests go through a proxy that holds each of
 them for so long, and each sort is paired with one through the same proxy without that. With
 `--text` the jobs are a `wordcount` and one of Python functions, of so many MB of lines in `--files`
-objects. Raw results go to benchmarks/results/.
+objects. The table goes to benchmarks/results.
 """
 
 import argparse
@@ -19,25 +19,25 @@ import asyncio
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext, suppress
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from running import GRISTMILL
+from running import seconds_of as timed
+from tables import Row, keep, names, rows_of, span
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.cli.s3_server import Server, serving
 from tests.cli.servers import HERE, Host
 
-RESULTS = Path(__file__).parent / "results"
-GRISTMILL = Path(sys.executable).parent / "gristmill"
 BLOCK_BYTES = 256 << 10
 
 
@@ -126,19 +126,6 @@ def delayed(endpoint: str, latency_ms: float) -> Generator[tuple[str, Proxy]]:
         loop.close()
 
 
-def timed(*command: str | Path, **environment: str) -> float:
-    """Run a command; how many seconds it took."""
-    own = {name: value for name, value in os.environ.items() if name != "AWS_CA_BUNDLE"}
-    began = time.monotonic()
-    subprocess.run(
-        [str(word) for word in command],
-        env={**own, **environment},  # rclone ends where there is a bundle of certificates
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-    return time.monotonic() - began
-
-
 def sort(server: Server, scratch: Path, endpoint: str) -> float:
     """Sort from the bucket to the bucket."""
     environment = {**server.environment, "AWS_ENDPOINT_URL": endpoint}
@@ -203,7 +190,7 @@ def settings(server: Server, scratch: Path) -> dict[str, str]:
     }
 
 
-def copy(program: str, server: Server, scratch: Path) -> dict[str, float]:
+def copy(program: str, server: Server, scratch: Path) -> dict[str, Row]:
     """Download by one of the programs, and upload; how many seconds each took."""
     environment, folder = settings(server, scratch), scratch / "copy"
     if program == "rclone":
@@ -214,35 +201,38 @@ def copy(program: str, server: Server, scratch: Path) -> dict[str, float]:
     up = timed(*command, folder, f"{bucket}/copy", **environment)
     shutil.rmtree(folder)
     shutil.rmtree(server.folder / "bench" / "copy")
-    return {f"{program}_download_s": down, f"{program}_upload_s": up}
+    return {f"{program}_download": {"wall_s": down}, f"{program}_upload": {"wall_s": up}}
 
 
-def text_pair(server: Server, scratch: Path, latency_ms: float) -> dict[str, float]:
-    """One pair of measurements of each job of lines."""
-    found = dict[str, float]()
-    for kind in ("wordcount", "python"):
-        with delayed(server.endpoint, 0) as (endpoint, proxy):
-            near = count(kind, server, scratch, endpoint)
-            found[f"{kind}_requests"] = proxy.requests
-        with delayed(server.endpoint, latency_ms) as (endpoint, _):
-            far = count(kind, server, scratch, endpoint)
-        found |= {f"{kind}_near_s": near, f"{kind}_far_s": far, f"{kind}_ratio": far / near}
-    return {**found, "ratio": found["wordcount_ratio"]}
+def delayed_pair(server: Server, latency_ms: float, job: Callable[[str], float]) -> dict[str, Row]:
+    """A job without latency, and with it."""
+    with delayed(server.endpoint, 0) as (endpoint, proxy):
+        near = {"wall_s": job(endpoint), "requests": proxy.requests}
+    with delayed(server.endpoint, latency_ms) as (endpoint, _):
+        return {"near": near, "far": {"wall_s": job(endpoint)}}
 
 
-def pair(server: Server, scratch: Path, latency_ms: float) -> dict[str, float]:
-    """One pair of measurements."""
-    if latency_ms:
-        with delayed(server.endpoint, 0) as (endpoint, proxy):
-            found = {"near_s": sort(server, scratch, endpoint), "requests": proxy.requests}
-        with delayed(server.endpoint, latency_ms) as (endpoint, _):
-            found["far_s"] = sort(server, scratch, endpoint)
-        return {**found, "ratio": found["far_s"] / found["near_s"]}
-    times = {"sort_s": sort(server, scratch, server.endpoint)}
-    copies = [copy(program, server, scratch) for program in ("rclone", "aws")]
-    for copied in copies:
-        times |= copied
-    return {**times, "ratio": times["sort_s"] / min(sum(copied.values()) for copied in copies)}
+def pair(server: Server, scratch: Path) -> dict[str, Row]:
+    """A sort, and both programs that copy."""
+    times = {"sort": {"wall_s": sort(server, scratch, server.endpoint)}}
+    for program in ("rclone", "aws"):
+        times |= copy(program, server, scratch)
+    return times
+
+
+def measure(
+    options: argparse.Namespace, server: Server, scratch: Path
+) -> dict[str, dict[str, Row]]:
+    """One pair of each job."""
+    if options.text:
+        return {
+            kind: delayed_pair(server, options.latency_ms, partial(count, kind, server, scratch))
+            for kind in ("wordcount", "python")
+        }
+    if options.latency_ms:
+        job = partial(sort, server, scratch)
+        return {"terasort": delayed_pair(server, options.latency_ms, job)}
+    return {"terasort": pair(server, scratch)}
 
 
 def main() -> None:
@@ -261,23 +251,26 @@ def main() -> None:
         (buckets / "bench").mkdir(parents=True)
         link = behind(options.gbit) if options.gbit else nullcontext(HERE)
         with link as host, serving(buckets, host) as server:
-            measure = text_pair if options.text else pair
             if options.text:
                 write_text(buckets / "bench" / "text", options.text, options.files)
             else:
                 timed(GRISTMILL, "teragen", options.rows, "s3://bench/in", **server.environment)
-            pairs: list[dict[str, float]] = []
+            pairs: list[dict[str, dict[str, Row]]] = []
             for _ in range(options.pairs):
-                pairs.append(measure(server, scratch, options.latency_ms))
+                pairs.append(measure(options, server, scratch))
                 print(json.dumps(pairs[-1]), flush=True)
-    median = statistics.median(pair["ratio"] for pair in pairs)
-    print(f"median ratio: {median:.2f}")
-    told = {"rows": options.rows, "latency_ms": options.latency_ms, "gbit": options.gbit}
+    given = {"rows": options.rows, "latency_ms": options.latency_ms, "gbit": options.gbit}
     if options.text:
-        told = {"text_mb": options.text, "files": options.files, "latency_ms": options.latency_ms}
-    told |= {"pairs": pairs, "median": median}
-    name = f"s3-{datetime.now(UTC):%Y-%m-%dT%H%M%S}.json"
-    (RESULTS / name).write_text(json.dumps(told, indent=1) + "\n")
+        given = {"text_mb": options.text, "files": options.files, "latency_ms": options.latency_ms}
+    rows = [
+        row
+        for what in pairs[0]
+        for row in rows_of((found[what] for found in pairs), what=what, **given)
+    ]
+    for what in names(rows, "what"):
+        for program in names(rows, "program"):
+            print(f"{what}, {program}: {span(rows, what=what, program=program).shown('.2f')} s")
+    keep("s3", rows)
 
 
 if __name__ == "__main__":

@@ -13,16 +13,15 @@ interleaved: a round has each machine with each p once, in an order drawn by cha
     python benchmarks/scaling.py                           all of it: about ten minutes, as root
     python benchmarks/scaling.py --pictures docs/scaling --page docs/scaling.md
     python benchmarks/scaling.py --quick                   a minute, to see that it works
-    python benchmarks/scaling.py --from benchmarks/results/scaling-DATE.json --page docs/scaling.md
+    python benchmarks/scaling.py --from benchmarks/results/scaling-DATE.csv --page docs/scaling.md
 
 Time counts from the moment when all workers have started. A run that fails is repeated once, then
-left out; no round begins that would end after `--minutes`. Raw results:
-benchmarks/results/scaling-DATE.json, and a CSV for each machine that `gristmill scale fit` reads.
+left out; no round begins that would end after `--minutes`. The table is
+benchmarks/results/scaling-DATE.csv, a row a run; `--csv FOLDER` writes what `gristmill scale fit`
+reads, a file for each machine.
 """
 
 import argparse
-import json
-import os
 import random
 import sys
 import time
@@ -33,8 +32,8 @@ from pathlib import Path
 from scaling_caps import PERIOD_US, QUOTA_US, groups
 from scaling_report import Told, draw, fill, lines_of, tell, write_csv
 from scaling_runs import MACHINES, Bench, Failed, Measured, Work, benches
+from tables import RESULTS, keep, nested, notes_of, read
 
-RESULTS = Path(__file__).parent / "results"
 QUICK = Work(blocks=6, cache=2, limit_s=0.06, slow_s=0.1)
 
 
@@ -67,7 +66,6 @@ class Session:
                     print(self.notes[-1])
                     return
                 self.once(machine, p, number, total)
-            save(self)
 
     @property
     def elapsed_s(self) -> float:
@@ -93,27 +91,6 @@ class Session:
         self.notes.append(f"left out: {machine}, p = {p}, round {number}: it failed twice")
 
 
-def save(session: Session) -> None:
-    """Keep what has run so far."""
-    options, bench = session.options, session.bench
-    if options.results is None:
-        return
-    told = {
-        "argv": sys.argv[1:],
-        "machine": {"processors": os.cpu_count(), "load_before": options.load},
-        "caps": {"version": bench.groups.version, "quota_us": QUOTA_US, "period_us": PERIOD_US},
-        "work": asdict(bench.work),
-        "machines": {name: MACHINES[name] for name in options.machines},
-        "seconds": round(session.elapsed_s, 1),
-        "failed": session.failed,
-        "notes": session.notes,
-        "runs": [asdict(run) for run in session.runs],
-    }
-    options.results.mkdir(parents=True, exist_ok=True)
-    path = options.results / f"{options.name}.json"
-    path.write_text(json.dumps(told, indent=1) + "\n")
-
-
 def measure(options: argparse.Namespace) -> tuple[list[Measured], list[str]]:
     """Run everything; returns the runs, and what is to be said of them."""
     work = QUICK if options.quick else Work()
@@ -126,7 +103,10 @@ def measure(options: argparse.Namespace) -> tuple[list[Measured], list[str]]:
         except KeyboardInterrupt:
             session.notes.append("it was interrupted")
             print(session.notes[-1])
-        save(session)
+        finally:
+            if options.results is not None and session.runs:
+                path = keep("scaling", map(asdict, session.runs), options.results, session.notes)
+                options.name = path.stem
     print(f"{len(session.runs)} runs in {session.elapsed_s / 60:.1f} minutes")
     return session.runs, session.notes
 
@@ -138,9 +118,7 @@ def report(options: argparse.Namespace, runs: Sequence[Measured], notes: Sequenc
         of_it = [run for run in runs if run.machine == machine]
         if not of_it:
             continue
-        path = (
-            None if options.results is None else options.results / f"{options.name}-{machine}.csv"
-        )
+        path = None if options.csv is None else options.csv / f"{options.name}-{machine}.csv"
         told.append(tell(machine, write_csv(of_it, path), of_it))
         print("", *lines_of(told[-1]), sep="\n", flush=True)
     if options.pictures is not None:
@@ -153,8 +131,8 @@ def report(options: argparse.Namespace, runs: Sequence[Measured], notes: Sequenc
 def main() -> int:
     options = arguments()
     if options.given is not None:
-        known = json.loads(options.given.read_text())
-        runs, notes = [Measured(**run) for run in known["runs"]], known["notes"]
+        runs = [Measured(**nested(row)) for row in read(options.given)]
+        notes = notes_of(options.given)
     else:
         runs, notes = measure(options)
     if not runs:
@@ -172,8 +150,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--workers", help="how many, by comma (1 to 8; --quick: 1 to 4)")
     parser.add_argument("--minutes", type=float, default=14.5, help="most minutes of runs (14.5)")
     parser.add_argument("--quick", action="store_true", help="little work, and nothing is kept")
-    parser.add_argument("--results", type=Path, help="folder of raw results (benchmarks/results)")
-    parser.add_argument("--from", type=Path, dest="given", help="raw results, instead of running")
+    parser.add_argument("--results", type=Path, help="folder of the table (benchmarks/results)")
+    parser.add_argument("--from", type=Path, dest="given", help="a table, instead of running")
+    parser.add_argument("--csv", type=Path, help="folder for the files of `gristmill scale fit`")
     parser.add_argument("--pictures", type=Path, help="folder for pictures")
     parser.add_argument("--page", type=Path, help="page whose figures are to be written")
     options = parser.parse_args()
@@ -183,11 +162,8 @@ def arguments() -> argparse.Namespace:
     default = "1,2,3,4" if options.quick else "1,2,3,4,5,6,7,8"
     options.workers = [int(p) for p in (options.workers or default).split(",")]
     options.repeat = options.repeat or (2 if options.quick else 6)
-    options.load = os.getloadavg()
-    options.name = f"scaling-{time.strftime('%Y-%m-%dT%H%M%S')}"
-    if options.given is not None:
-        options.name, options.results = options.given.stem, options.given.parent
-    elif options.results is None and not options.quick:
+    options.name = "scaling" if options.given is None else options.given.stem
+    if options.results is None and not options.quick:
         options.results = RESULTS
     return options
 

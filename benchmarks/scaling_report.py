@@ -199,7 +199,7 @@ def table(each: Sequence[Told], notes: Sequence[str], name: str) -> list[str]:
         says = [told.why] if told.causes is None else list(told.causes.sentences)
         lines.append(f"- **{told.machine}**: {' '.join(says)}")
     told_notes = "; ".join(notes) or "no run was left out"
-    return [*lines, "", f"Raw results: `benchmarks/results/{name}.json` ({told_notes})."]
+    return [*lines, "", f"Raw results: `benchmarks/results/{name}.csv` ({told_notes})."]
 
 
 def cells(told: Told, last: float) -> list[str]:

@@ -23,7 +23,8 @@ from scaling_caps import Groups
 from scaling_device import BLOCK_BYTES, text_of_block
 
 from gristmill.analysis.histories import LOSSES, losses
-from gristmill.history.reader import Attempt, JobHistory, PhaseSpan, load
+from gristmill.history.model import Attempt, JobHistory, PhaseSpan
+from gristmill.history.reader import load
 
 HERE = Path(__file__).parent
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

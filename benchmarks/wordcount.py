@@ -10,12 +10,11 @@
     python benchmarks/wordcount.py --frameworks PYTHON          with PySpark
     python benchmarks/wordcount.py --text 1000 --only "gristmill,PySpark RDDs" --frameworks PYTHON
 
-Each program is a process of its own, timed from outside, in turn with the others. Raw results go to
+Each program is a process of its own, timed from outside, in turn with the others. The table goes to
 benchmarks/results.
 """
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -23,16 +22,13 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 from external import natural_text
 from mapreduce import WORDS, rare_text
-from run import GRISTMILL, HERE, machine
+from running import GRISTMILL
+from tables import HERE, RESULTS, Row, keep, names, span, those
 
-Figures = dict[str, Any]
 Command = list[str | Path]
 
 MEMORY = "1G"
@@ -164,7 +160,7 @@ def hadoop_command(
     return [sys.executable, __file__, "--hadoop", text, out, mapper, reducer, folder, how]
 
 
-def timed(command: Command | str, folder: Path) -> Figures:
+def timed(command: Command | str, folder: Path) -> Row:
     """A program as a process of its own; what it wrote is removed."""
     began = time.perf_counter()
     before = os.times()
@@ -203,10 +199,16 @@ def main() -> None:
     parser.add_argument("--frameworks", type=Path, help="a Python that has PySpark")
     parser.add_argument("--only", help="these programs, with commas between them")
     parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
-    parser.add_argument("--results", type=Path, default=HERE / "results", help="raw results")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the table goes")
     given = parser.parse_args()
-    at = datetime.now(UTC)
-    runs: dict[str, dict[str, list[Figures]]] = {"words": {}, "nothing": {}}
+    rows: list[Row] = []
+    known = {
+        "words": {
+            "text": "natural" if given.natural else "with rare ones",
+            "bytes": given.text * 1_000_000,
+        },
+        "nothing": {"text": "natural", "bytes": given.through * 1_000_000},
+    }
     with tempfile.TemporaryDirectory(
         prefix="gristmill-bench-", dir=given.dir.absolute()
     ) as scratch:
@@ -230,27 +232,19 @@ def main() -> None:
                 order = list(commands.items())
                 for name, command in order if number % 2 == 0 else reversed(order):
                     run = timed(command, folder)
-                    runs[cell].setdefault(name, []).append(run)
+                    rows.append(
+                        {"what": cell, "program": name, "round": number, **run, **known[cell]}
+                    )
                     print(f"{number}/{cell}/{name}: {run['wall_s']:.2f} s", flush=True)
-    results = {
-        "machine": machine(),
-        "at": at.isoformat(timespec="seconds"),
-        "words": "natural" if given.natural else "with rare ones",
-        "words_bytes": given.text * 1_000_000,
-        "through_bytes": given.through * 1_000_000,
-        "runs": runs,
-    }
-    given.results.mkdir(parents=True, exist_ok=True)
-    path = given.results / f"wordcount-{at:%Y-%m-%dT%H%M%S}.json"
-    path.write_text(json.dumps(results, indent=1) + "\n")
-    for cell, programs_of_cell in runs.items():
+    rows.sort(key=lambda row: row["what"] != "words")
+    for cell in names(rows, "what"):
         print(cell)
-        for name, found in programs_of_cell.items():
-            wall_s = median(run["wall_s"] for run in found)
-            ours = next(iter(programs_of_cell.values()))
-            ratio = median(a["wall_s"] / b["wall_s"] for a, b in zip(found, ours, strict=True))
-            cpu_s = median(run["cpu_s"] for run in found)
-            print(f"  {name}: {wall_s:.1f} s, {ratio:.2f} x, {cpu_s:.1f} s of CPU")
+        found = those(rows, what=cell)
+        ours = span(found, program=found[0]["program"])
+        for name in names(found, "program"):
+            wall, cpu = span(found, program=name), span(found, "cpu_s", program=name)
+            print(f"  {name}: {wall:.1f} s, {wall / ours:.2f} x, {cpu:.1f} s of CPU")
+    keep("wordcount", rows, given.results)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def paths(text: str) -> list[str]:
 
 
 def is_there(path: str) -> bool:
-    of = ROOT if path.startswith(("crates/", "python/", "tests/", "docs/")) else ENGINE
+    of = ROOT if path.startswith(("crates/", "python/", "tests/", "tools/", "docs/")) else ENGINE
     return (of / path).is_dir() if path.endswith("/") else (of / path).is_file()
 
 

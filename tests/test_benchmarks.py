@@ -1,7 +1,8 @@
 """docs/benchmarks.md: its raw results and programs are there, and other pages quote its figures."""
 
+import csv
+import doctest
 import importlib
-import json
 import re
 from pathlib import Path
 from statistics import median
@@ -12,21 +13,47 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RESULTS = ROOT / "benchmarks/results"
-COMPARED = re.findall(r"`(compare-\S+\.json)`", PAGE)[0]
+COMPARED = re.findall(r"`(compare-\S+\.csv)`", PAGE)[0]
 
 
 def test_its_raw_results_are_there() -> None:
-    named = [name for name in re.findall(r"`([\w*-]+\.json)`", PAGE) if "*" not in name]
+    named = [name for name in re.findall(r"`([\w*-]+\.csv)`", PAGE) if "*" not in name]
     assert len(named) > 20
     assert [name for name in named if not (RESULTS / name).is_file()] == []
+
+
+def test_no_raw_result_is_there_that_no_page_names() -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
+    tables = {path.name for path in RESULTS.iterdir()} - {"measured.csv"}
+    assert [name for name in sorted(tables) if name not in pages] == []
+    with (RESULTS / "measured.csv").open(newline="") as file:
+        assert {row["file"] for row in csv.DictReader(file)} == tables
+
+
+def test_a_table_is_read_as_it_was_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    tables = importlib.import_module("tables")
+    assert doctest.testmod(tables).failed == 0
+    rows = [
+        {"what": "a, b", "round": 0, "wall_s": 0.1234567, "phases": {"map": 2}},
+        {"what": "c", "round": 1, "cpu_s": None, "kept": True},
+    ]
+    path = tables.keep("some", rows, tmp_path, ["of a test"])
+    assert [tables.nested(row) for row in tables.read(path)] == [
+        {"what": "a, b", "round": 0, "wall_s": 0.123457, "phases": {"map": 2}},
+        {"what": "c", "round": 1, "kept": True},
+    ]
+    assert tables.notes_of(path) == ["of a test"]
+    tables.keep("other", rows, tmp_path)
+    first, second = tables.read_measured(tmp_path)
+    assert first["file"] == path.name
+    assert second["cpu"] == first["cpu"]
 
 
 def test_it_is_what_the_raw_results_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     whole = importlib.import_module("whole")
-    assert whole.page(json.loads(whole.STATE.read_text())) == PAGE, (
-        "make it anew: python benchmarks/whole.py --page"
-    )
+    assert whole.page() == PAGE, "make it anew: python benchmarks/whole.py --page"
 
 
 def test_its_programs_are_there() -> None:
@@ -49,14 +76,15 @@ def test_its_programs_are_there() -> None:
 )
 def test_a_table_says_what_was_measured(table: str, kind: str) -> None:
     rows = PAGE.partition(f"| {table} |")[2].partition("\n\n")[0].splitlines()[2:]
-    runs = json.loads((RESULTS / COMPARED).read_text())["runs"]
+    with (RESULTS / COMPARED).open(newline="") as file:
+        runs = list(csv.DictReader(file))
     programs = {"the floor": "floor", "gnu sort": "gnu", "clickhouse": "clickhouse"}
     assert len(rows) >= 3
     for row in rows:
         name, time, span, _, *_ = (cell.strip() for cell in row.strip("|").split("|"))
         short = re.split("[:,]", name.lower())[0]
         program = programs.get(short, short)
-        times = [run["wall_s"] for of, run in runs.items() if of.split("/")[1:] == [kind, program]]
+        times = [float(r["wall_s"]) for r in runs if (r["what"], r["program"]) == (kind, program)]
         assert time == f"{median(times):.1f} s", row
         assert span == f"{min(times):.1f} to {max(times):.1f}", row
 

@@ -1,7 +1,7 @@
-"""Errors speak with one voice: the table of all of them is current, and each line keeps the rules.
+"""Errors speak with one voice: all of them are found in the sources, and each keeps the rules.
 
-A user reads "cannot OPERATION: MESSAGE. What to do: ADVICE." `python tools/errors.py --write` makes
-the table: read it as a whole when you change an error.
+A user reads "cannot OPERATION: MESSAGE. What to do: ADVICE." `python tools/errors.py` prints the
+table: read it as a whole when you change an error.
 """
 
 import doctest
@@ -105,10 +105,13 @@ RULES = {
 }
 
 
-def test_the_table_is_current() -> None:
+def test_the_table_has_all_errors() -> None:
+    found = {name: len(rows) for name, rows in tables().items()}
+    assert sum(found.values()) > 1000
+    assert min(found.values()) > 1
     for name, rows in tables().items():
-        kept = (errors.FOLDER / f"{name}.txt").read_text(encoding="utf-8")
-        assert kept == errors.shown(rows), "renew it: python tools/errors.py --write"
+        text = errors.shown(rows)
+        assert all(f"{row}" in text and f"## {path}\n" in text for path, row in rows), name
 
 
 def test_errors_speak_with_one_voice() -> None:

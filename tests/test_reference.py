@@ -116,12 +116,12 @@ def test_a_report_and_its_history(home: Path) -> None:
     (job,) = printed(home, "jobs")
     assert list(job) == list(JOBS)
     shown = printed(home, "jobs", "show", "last")
-    history = names(python_fields("history/reader.py", "JobHistory"))
+    history = names(python_fields("history/model.py", "JobHistory"))
     more = {*SHOWN, "uses", "counters", "name", "inputs", "output"}
     assert set(history) <= set(shown) <= {*history, *more}
-    attempt = names(python_fields("history/reader.py", "Attempt"))
+    attempt = names(python_fields("history/model.py", "Attempt"))
     assert all(list(one) == attempt for one in shown["attempts"])
-    sample = names(python_fields("history/reader.py", "Sample"))
+    sample = names(python_fields("history/model.py", "Sample"))
     assert all(list(one) == sample for one in shown["samples"])
     assert list(printed(home, "jobs", "prune", "--dry-run")) == list(PRUNE)
 

@@ -22,7 +22,7 @@ import scaling_device  # noqa: E402
 import scaling_report  # noqa: E402
 import scaling_runs  # noqa: E402
 
-from gristmill.history.reader import Attempt, JobHistory, PhaseSpan  # noqa: E402
+from gristmill.history.model import Attempt, JobHistory, PhaseSpan  # noqa: E402
 from gristmill.report import Phase  # noqa: E402
 
 PAGE = ROOT / "docs/scaling.md"

@@ -1,19 +1,20 @@
 """Who uses whom: the arrows between the source files of both languages, found by reading.
 
     Rust     a path that begins with `crate::`, `self::` or `super::` is an arrow to the file that
-             holds the module it names, or that `mod.rs` takes the name from; comments and literals
-             are blanked before
-    Python   `import gristmill.x` and `from gristmill.x import y`, wherever they stand in the file
+             holds the module it names; if `mod.rs` there takes the name from another file, an arrow
+             to that one, too. Comments and literals are blanked before
+    Python   `import gristmill.x`, `from gristmill.x import y` and `import_module("gristmill.x")`,
+             wherever they stand in the file; what `__init__.py` takes from another file: as above
 
 The root file of a folder (`mod.rs`, `lib.rs`, `__init__.py`) is its table of contents: that it
 names the files beside it and below is not an arrow. tests/test_layers.py says which arrows are
-allowed; figures.py counts the circles that they form.
+allowed; figures.py counts the circles that they form, and the arrows that go up.
 """
 
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 
 ROOTS = frozenset({"mod.rs", "lib.rs", "__init__.py"})
@@ -129,26 +130,26 @@ def rust_arrows(src: Path) -> Arrows:
     arrows: Arrows = {path: set() for path in files}
     for path in files:
         for _, named in rust_paths(code[path], _module(path, src)):
-            target = modules.get(_home(named, modules, exports))
-            if target is not None:
-                _add(arrows, path, target)
+            for module in _homes(named, modules, exports):
+                if module in modules:
+                    _add(arrows, path, modules[module])
     return arrows
 
 
-def _home(
+def _homes(
     path: tuple[str, ...],
     modules: dict[tuple[str, ...], Path],
     exports: dict[tuple[str, ...], dict[str, tuple[str, ...]]],
-) -> tuple[str, ...]:
-    """The module that a path's name is defined in, through what root files export again."""
+) -> Iterator[tuple[str, ...]]:
+    """The modules that a path goes through: the one it names, those that this takes it from."""
     for _ in range(8):
         length = max(end for end in range(len(path) + 1) if path[:end] in modules)
         module, rest = path[:length], path[length:]
+        yield module
         again = exports.get(module, {}).get(rest[0]) if rest else None
         if again is None:
-            return module
+            return
         path = (*again, *rest[1:])
-    return path
 
 
 def _exports(
@@ -178,29 +179,55 @@ def _parts(path: Path, src: Path) -> tuple[str, ...]:
 def python_arrows(package: Path) -> Arrows:
     """The arrows between the files of a package."""
     top = package.parent
-    files = sorted(package.rglob("*.py"))
-    modules = {".".join(_module(path, top)): path for path in files}
-    arrows: Arrows = {path: set() for path in files}
-    for path in files:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for name in _imported(tree, ".".join(_module(path, top)), path.name in ROOTS):
-            target = modules.get(name) or modules.get(name.rpartition(".")[0])
-            if target is not None:
-                _add(arrows, path, target)
+    modules = {_dotted(path, top): path for path in sorted(package.rglob("*.py"))}
+    imports = {
+        module: _imported(ast.parse(path.read_text(encoding="utf-8")), module, path.name in ROOTS)
+        for module, path in modules.items()
+    }
+    arrows: Arrows = {path: set() for path in modules.values()}
+    for module, names in imports.items():
+        for name in names.values():
+            for target in _origins(name, modules, imports):
+                _add(arrows, modules[module], target)
     return arrows
 
 
-def _imported(tree: ast.AST, module: str, is_root: bool) -> Iterator[str]:
+def _dotted(path: Path, top: Path) -> str:
+    return ".".join(_module(path, top))
+
+
+def _origins(
+    name: str, modules: dict[str, Path], imports: dict[str, dict[str, str]]
+) -> Iterator[Path]:
+    """The files that a dotted name goes through, as `_homes`; the extension is not one of them."""
+    for _ in range(8):
+        if name in modules:
+            yield modules[name]
+            return
+        module, _, last = name.rpartition(".")
+        if module not in modules or last == "_core":
+            return
+        yield modules[module]
+        name = imports[module].get(last, "") if modules[module].name in ROOTS else ""
+
+
+def _imported(tree: ast.AST, module: str, is_root: bool) -> dict[str, str]:
+    """What a file imports: the full names, by what it calls them."""
+    found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found |= {alias.name: alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             origin = node.module or ""
             if node.level:
                 here = module.split(".")
                 here = here[: len(here) - node.level + is_root]
                 origin = ".".join([*here, *([origin] if origin else [])])
-            yield from (f"{origin}.{alias.name}" for alias in node.names)
+            found |= {a.asname or a.name: f"{origin}.{a.name}" for a in node.names}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            names = [word.value for word in node.args if isinstance(word, ast.Constant)]
+            found |= {str(name): str(name) for name in names}
+    return found
 
 
 def _add(arrows: Arrows, source: Path, target: Path) -> None:
@@ -233,6 +260,27 @@ def _reached(arrows: Arrows, start: Path) -> set[Path]:
             reached.add(target)
             waiting.append(target)
     return reached
+
+
+def arrows_up(
+    arrows: Arrows, package: Path, allowed: Mapping[str, Set[str]]
+) -> list[tuple[Path, Path]]:
+    """The arrows of a package to the root of a folder around the file, or to a room not allowed.
+
+    A room is a file or a folder of the package; `allowed` says which rooms each one may use.
+    """
+
+    def room(path: Path) -> str:
+        return path.relative_to(package).with_suffix("").parts[0]
+
+    return [
+        (source, target)
+        for source, targets in sorted(arrows.items())
+        for target in sorted(targets)
+        if source.parent != package or source.name not in ROOTS
+        if (target.name in ROOTS and source.is_relative_to(target.parent))
+        or room(target) not in {room(source), *allowed.get(room(source), ())}
+    ]
 
 
 def merged(all_arrows: Iterable[Arrows]) -> Arrows:

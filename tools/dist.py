@@ -48,7 +48,7 @@ def check_source(path: Path) -> list[str]:
         "LICENSE",
         "THIRD-PARTY-LICENCES.txt",
         "crates/python/build.rs",
-        "packaging/wheel/data/share/man/man1/gristmill.1",
+        "gristmill._core.data/data/share/man/man1/gristmill.1",
         "python/gristmill/__init__.py",
     ):
         assert wanted in names, f"no {wanted}"

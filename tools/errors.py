@@ -1,14 +1,12 @@
 """All errors in one table, found by reading the sources: to be read as a whole, for one voice.
 
-    python tools/errors.py            print it
-    python tools/errors.py --write    renew tests/errors/, which tests/test_errors.py holds to it
+    python tools/errors.py
 
 A line is `kind | operation | message | advice`. The user reads "cannot OPERATION: MESSAGE. What to
 do: ADVICE." A line without a kind is a part of an error. Holes (`{path}`, `…`) stand for what is
-known only when it happens.
+known only when it happens. tests/test_errors.py holds each line to the rules.
 """
 
-import argparse
 from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
@@ -25,8 +23,6 @@ CRATES = {
     "grep": "crates/grep/src",
 }
 """Tables of Rust: their names, and the sources."""
-FOLDER = TOP / "tests/errors"
-HEAD = "# Made by `python tools/errors.py --write`: kind | operation | message | advice\n"
 
 
 def tables() -> dict[str, list[tuple[str, Row]]]:
@@ -47,31 +43,16 @@ def tables() -> dict[str, list[tuple[str, Row]]]:
 def shown(rows: Iterable[tuple[str, Row]]) -> str:
     """A table as text, a heading for each file.
 
-    >>> print(shown([("a.py", Row("io", "read", "it is gone"))]), end="")
-    # Made by `python tools/errors.py --write`: kind | operation | message | advice
-    <BLANKLINE>
+    >>> print(shown([("a.py", Row("io", "read", "it is gone"))]))
     ## a.py
     io | read | it is gone | -
     """
-    parts = [HEAD]
+    parts: list[str] = []
     for path, each in groupby(rows, key=lambda row: row[0]):
-        parts.append(f"\n## {path}\n")
-        parts += [f"{row}\n" for _, row in each]
-    return "".join(parts)
-
-
-def main() -> None:
-    """Print the tables, or write them."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="renew tests/errors/")
-    write = parser.parse_args().write
-    for name, rows in tables().items():
-        if write:
-            FOLDER.mkdir(exist_ok=True)
-            (FOLDER / f"{name}.txt").write_text(shown(rows), encoding="utf-8")
-        else:
-            print(shown(rows))
+        parts.append("\n".join([f"## {path}", *(f"{row}" for _, row in each)]))
+    return "\n\n".join(parts)
 
 
 if __name__ == "__main__":
-    main()
+    for rows in tables().values():
+        print(shown(rows), end="\n\n")

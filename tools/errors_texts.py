@@ -26,7 +26,6 @@ _MUTE = re.compile(
 )
 """What stands before a literal that nobody reads."""
 _MESSAGE = re.compile(r"\blet (message|what|why)\b[^=;]*=(?!=)|\bfn fmt\b[^{]*\{")
-UNKNOWN = "…"
 
 
 def end_of_body(code: str, at: int) -> int:

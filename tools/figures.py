@@ -1,13 +1,15 @@
-"""Figures of the code itself: lines, comments, circles, and the edit sites of a commit.
+"""Figures of the code itself: lines, comments, names, circles, and the edit sites of a commit.
 
-    make figures                                  lines by language, share of comments, circles
+    make figures                                  of the files as they are now
     python tools/figures.py --against v0.1        the same of a revision, beside it
     python tools/figures.py --sites abc123        the places that a commit edits
 
-A code line holds something that is neither blank nor a comment. A docstring is a comment. Tests,
-benchmarks and these tools are not counted. A circle is a set of files of which each reaches every
-other by arrows (arrows.py). An edit site, as the rule for growth counts them, is a stretch of
-changed lines in a file that was there before, or a new file; tests and documentation apart.
+The program is all of `crates/*/src` and of the Python packages in `python/`. A code line holds
+something that is neither blank nor a comment. A docstring is a comment. Unit tests are not counted;
+other tests, benchmarks and these tools count as lines of the repository alone. A circle is a set of
+files of which each reaches every other by arrows (arrows.py, which also says what goes up). An edit
+site, as the rule for growth counts them, is a stretch of changed lines in a file that was there
+before, or a new file; tests and documentation apart.
 """
 
 import argparse
@@ -15,18 +17,34 @@ import io
 import json
 import re
 import subprocess
+import sys
 import tarfile
 import tempfile
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from arrows import circles, merged, python_arrows, rust_arrows
+from arrows import (
+    arrows_up,
+    blanked,
+    circles,
+    merged,
+    python_arrows,
+    rust_arrows,
+    without_tests,
+)
 from pygments.lexers import CssLexer, JavascriptLexer, PythonLexer, RustLexer
 from pygments.token import Comment, String, Whitespace
 
 TOP = Path(__file__).parent.parent
+sys.path.insert(0, str(TOP))
+from tests.test_layers import PYTHON_ALLOWED  # noqa: E402 - the order of rooms
+
 LEXERS = {".rs": RustLexer, ".py": PythonLexer, ".js": JavascriptLexer, ".css": CssLexer}
-FOLDERS = ("crates/engine/src", "crates/python/src", "python/gristmill")
+PROGRAM = re.compile(r"crates/[^/]+/src/|python/[^/]+/")
+NO_LINES = re.compile(r"\.lock$|^requirements/|\.(png|svg|ico|jpg|gif)$")
+TYPE = re.compile(r"\b(?:struct|enum|trait)\s+(\w+)")
 NO_SITES = re.compile(r"(^|/)(tests?|docs|benches|benchmarks)(/|\.rs$)|\.md$|\.lock$|\.pyi$|\.1$")
 
 
@@ -62,19 +80,80 @@ def lines_of(source: str, suffix: str) -> tuple[int, int]:
     return len(code), len(comments - code)
 
 
-def count(top: Path) -> dict[str, Lines]:
-    """Lines by language, of the folders that hold the program."""
+@dataclass
+class Figures:
+    """What there is to say of one revision; paths are those within it."""
+
+    lines: dict[str, Lines]
+    """By language, and `all`."""
+    repository: int
+    """Lines of all files but locks, requirements and pictures."""
+    names: dict[str, int]
+    """Names of Rust types that stand more than once, and how often."""
+    folders: dict[str, int]
+    """How many files of the program stand in a folder, the largest first."""
+    circles: list[list[str]]
+    up: list[list[str]]
+    """Arrows up in Python: from, to."""
+
+
+def figures_of(top: Path, files: Iterable[str]) -> Figures:
+    """The figures of the files of a revision, which stand below `top`."""
+    files = sorted(files)
+    program = [path for path in map(Path, files) if is_program(path)]
+    crates = merged(rust_arrows(src) for src in sorted(top.glob("crates/*/src")))
+    packages = {
+        path.parent: python_arrows(path.parent) for path in top.glob("python/*/__init__.py")
+    }
+    return Figures(
+        lines=count(top, program),
+        repository=sum(newlines(top / path) for path in files if not NO_LINES.search(path)),
+        names=names_again(top, program),
+        folders=dict(Counter(str(path.parent) for path in program).most_common()),
+        circles=[
+            [str(path.relative_to(top)) for path in circle]
+            for circle in circles(merged([crates, *packages.values()]))
+        ],
+        up=[
+            [str(path.relative_to(top)) for path in arrow]
+            for package, arrows in sorted(packages.items())
+            for arrow in arrows_up(arrows, package, PYTHON_ALLOWED)
+        ],
+    )
+
+
+def is_program(path: Path) -> bool:
+    """Whether a file of the repository is a source of the program, and not of its unit tests."""
+    is_test = path.stem == "tests" or "tests" in path.parts
+    return bool(PROGRAM.match(str(path))) and path.suffix in LEXERS and not is_test
+
+
+def newlines(path: Path) -> int:
+    """The lines of a file; none of one that is not text."""
+    content = path.read_bytes() if path.is_file() else b""
+    return 0 if b"\0" in content else content.count(b"\n")
+
+
+def names_again(top: Path, program: Iterable[Path]) -> dict[str, int]:
+    """The names of Rust types that stand more than once in the workspace, the most often first."""
+    found: Counter[str] = Counter()
+    for path in program:
+        if path.suffix == ".rs":
+            source = (top / path).read_text(encoding="utf-8")
+            found.update(TYPE.findall(without_tests(blanked(source))))
+    again = ((name, number) for name, number in found.items() if number > 1)
+    return dict(sorted(again, key=lambda item: (-item[1], item[0])))
+
+
+def count(top: Path, program: Iterable[Path]) -> dict[str, Lines]:
+    """Lines by language."""
     found: dict[str, Lines] = {}
-    for folder in FOLDERS:
-        for path in sorted((top / folder).rglob("*")):
-            is_test = path.stem == "tests" or "tests" in path.parts
-            if path.suffix not in LEXERS or is_test or not path.is_file():
-                continue
-            source = path.read_text(encoding="utf-8")
-            source = without_unit_tests(source) if path.suffix == ".rs" else source
-            code, comments = lines_of(source, path.suffix)
-            of = found.setdefault(path.suffix.lstrip("."), Lines())
-            of.files, of.code, of.comments = of.files + 1, of.code + code, of.comments + comments
+    for path in program:
+        source = (top / path).read_text(encoding="utf-8")
+        source = without_unit_tests(source) if path.suffix == ".rs" else source
+        code, comments = lines_of(source, path.suffix)
+        of = found.setdefault(path.suffix.lstrip("."), Lines())
+        of.files, of.code, of.comments = of.files + 1, of.code + code, of.comments + comments
     found["all"] = Lines(*(sum(getattr(of, name) for of in found.values()) for name in _FIELDS))
     return found
 
@@ -87,18 +166,10 @@ def without_unit_tests(source: str) -> str:
     return re.split(r"^#\[cfg\(test\)\]\n(?:#\[.*\]\n)*mod \w+ \{", source, flags=re.MULTILINE)[0]
 
 
-def circles_of(top: Path) -> list[list[str]]:
-    """The circles of both languages, largest first."""
-    crates = [rust_arrows(top / folder) for folder in FOLDERS[:2]]
-    found = circles(merged([*crates, python_arrows(top / FOLDERS[2])]))
-    return [[str(path.relative_to(top)) for path in circle] for circle in found]
-
-
 def sites_of(commit: str) -> dict[str, int]:
     """The edit sites of a commit, by file; several commits as `a..b`."""
     between = commit if ".." in commit else f"{commit}^..{commit}"
-    command = ["git", "diff", "--unified=0", "--no-renames", "--no-ext-diff", between]
-    diff = subprocess.run(command, cwd=TOP, capture_output=True, check=True).stdout
+    diff = git("diff", "--unified=0", "--no-renames", "--no-ext-diff", between)
     sites: dict[str, int] = {}
     path = ""
     for line in diff.decode("utf-8", "replace").splitlines():
@@ -109,26 +180,47 @@ def sites_of(commit: str) -> dict[str, int]:
     return sites
 
 
-def at_revision(revision: str, folder: Path) -> Path:
-    """The program's folders as they were at a revision."""
-    command = ["git", "archive", revision, *FOLDERS]
-    archive = subprocess.run(command, cwd=TOP, capture_output=True, check=True).stdout
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+def now() -> Figures:
+    """The figures of the files that git knows, or would take, as they are."""
+    told = git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    paths = (path for path in told.decode().split("\0") if path)
+    return figures_of(TOP, (path for path in paths if (TOP / path).is_file()))
+
+
+def at_revision(revision: str) -> Figures:
+    """The figures of a revision."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tarfile.open(fileobj=io.BytesIO(git("archive", revision))) as tar,
+    ):
         tar.extractall(folder, filter="data")
-    return folder
+        return figures_of(Path(folder), (each.name for each in tar if each.isfile()))
 
 
-def show(title: str, lines: dict[str, Lines], found: list[list[str]]) -> None:
+def git(*words: str) -> bytes:
+    """What git prints."""
+    return subprocess.run(["git", *words], cwd=TOP, capture_output=True, check=True).stdout
+
+
+def show(title: str, found: Figures) -> None:
     """The figures of one revision."""
     print(title)
-    for language, of in lines.items():
+    for language, of in found.lines.items():
         print(
             f"  {language:<4} {of.files:>4} files  {of.code:>7,} code lines"
             f"  {of.comments:>7,} comment lines  {of.share:6.1%}"
         )
-    print(f"  {len(found)} circles{':' if found else ''}")
-    for circle in found:
+    print(f"  {found.repository:,} lines of the repository: no locks, requirements, pictures")
+    largest = [f"{folder} {files}" for folder, files in list(found.folders.items())[:10]]
+    print(f"  {len(found.folders)} folders; the most files side by side: {', '.join(largest)}")
+    names = [f"{name} {number}" for name, number in found.names.items()]
+    print(f"  {len(names)} names of Rust types stand more than once: {', '.join(names) or '-'}")
+    print(f"  {len(found.circles)} circles")
+    for circle in found.circles:
         print(f"    {len(circle)} files: {', '.join(circle)}")
+    print(f"  {len(found.up)} arrows up in Python")
+    for source, target in found.up:
+        print(f"    {source} -> {target}")
 
 
 def main() -> None:
@@ -147,23 +239,13 @@ def main() -> None:
             print(f"  {number:>3}  {path}")
         print(f"  {sum(sites.values()):>3}  edit sites")
         return
-    revisions = {"now": (count(TOP), circles_of(TOP))}
-    if given.against:
-        with tempfile.TemporaryDirectory() as folder:
-            before = at_revision(given.against, Path(folder))
-            revisions = {given.against: (count(before), circles_of(before)), **revisions}
+    revisions = {given.against: at_revision(given.against)} if given.against else {}
+    revisions["now"] = now()
     if given.json:
-        figures = {
-            name: {
-                "lines": {language: asdict(of) for language, of in lines.items()},
-                "circles": found,
-            }
-            for name, (lines, found) in revisions.items()
-        }
-        print(json.dumps(figures, indent=1))
+        print(json.dumps({name: asdict(found) for name, found in revisions.items()}, indent=1))
         return
-    for name, (lines, found) in revisions.items():
-        show(name, lines, found)
+    for name, found in revisions.items():
+        show(name, found)
 
 
 if __name__ == "__main__":

@@ -3,23 +3,20 @@
     cargo metadata ──▶ crates that the extension is linked of (not those of builds and tests)
                    ──▶ their licence files, equal texts once ──▶ THIRD-PARTY-LICENCES.txt
 
-    python tools/licences.py            writes it: `make lock` does, after a change of Cargo.lock
-    python tools/licences.py --check    says whether it has the crates of Cargo.lock
+    python tools/licences.py            writes it: `make dist` does
 
 The script of the report page, uPlot, has its licence beside it in the package.
 """
 
-import argparse
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FILE", "Crate", "linked", "listed", "written"]
+__all__ = ["FILE", "Crate", "linked", "written"]
 
 TOP = Path(__file__).parents[1]
 FILE = TOP / "THIRD-PARTY-LICENCES.txt"
@@ -124,24 +121,5 @@ def _same(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", " ", text.lower()).replace("https", "http").strip()
 
 
-def listed() -> list[str]:
-    """Return the lines of the crates in the file that is committed."""
-    return re.findall(r"(?m)^[\w-]+ \d+\.\d+\.\S+: .+$", FILE.read_text(encoding="utf-8"))
-
-
-def main() -> int:
-    """Write the file, or check it."""
-    parser = argparse.ArgumentParser(description=__doc__, add_help=True)
-    parser.add_argument("--check", action="store_true", help="write nothing: compare")
-    crates = linked()
-    if not parser.parse_args().check:
-        FILE.write_text(written(crates), encoding="utf-8")
-        return 0
-    if listed() != [crate.line for crate in crates]:
-        print(f"{FILE.name} is not that of Cargo.lock: run `make lock`", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    FILE.write_text(written(linked()), encoding="utf-8")

@@ -2,8 +2,8 @@
 
     python tools/manual.py          writes them where the wheel takes them from
 
-`make format` calls it; tests/test_manual.py compares them with what is committed. The wheel brings
-them to share/man/man1 of the environment that it is installed in.
+`make dist` calls it. The wheel brings them to share/man/man1 of the environment that it is
+installed in.
 """
 
 import sys
@@ -18,9 +18,9 @@ from reference.model import CommandPage, OptionRow, pages
 from gristmill import __version__
 from gristmill.cli.overview import overview
 
-__all__ = ["FOLDER", "made"]
+__all__ = ["FOLDER", "made", "write"]
 
-FOLDER = Path(__file__).parents[1] / "packaging/wheel/data/share/man/man1"
+FOLDER = Path(__file__).parents[1] / "gristmill._core.data/data/share/man/man1"
 
 _ABOUT = "sort, group and count data that is bigger than memory"
 _EXIT = (
@@ -112,7 +112,7 @@ def _options(options: tuple[OptionRow, ...]) -> list[str]:
 
 def _page(name: str, about: str, sections: Iterable[list[str]]) -> str:
     lines = [
-        r".\" Made by `make format` from the table of options. Do not edit.",
+        r".\" Made by `make manual` from the table of options.",
         f'.TH "{name.upper()}" "1" "" "Gristmill {__version__}" "Gristmill"',
         *_section("NAME", [rf"{_text(name)} \- {_text(about)}"]),
         *(line for section in sections for line in section),
@@ -147,16 +147,16 @@ def _text(text: str) -> str:
     return rf"\&{plain}" if plain.startswith((".", "'")) else plain
 
 
-def main() -> None:
+def write(folder: Path) -> None:
     """Write the pages; those of commands that are gone are removed."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     texts = made()
-    for path in FOLDER.glob("*.1"):
+    for path in folder.glob("*.1"):
         if path.name not in texts:
             path.unlink()
     for name, text in texts.items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    write(FOLDER)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gristmill.analysis.histories import cause_of, losses, runs_of
 from gristmill.analysis.histories.losses import straggling_s
 from gristmill.history import load
-from gristmill.history.reader import Attempt, JobHistory, PhaseSpan
+from gristmill.history.model import Attempt, JobHistory, PhaseSpan
 
 from .made import Stage, even, job
 

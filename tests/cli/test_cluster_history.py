@@ -13,8 +13,8 @@ import pytest
 
 from gristmill.history import load
 from gristmill.history.cluster import node_totals, reads_between
+from gristmill.history.model import JobHistory
 from gristmill.history.page import render
-from gristmill.history.reader import JobHistory
 
 from .harness import clean_environment, end, only_object, report, run
 from .own_code import Bench

@@ -9,8 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from gristmill.history import load
+from gristmill.history.model import JobHistory
 from gristmill.history.page.told import sample_rates
-from gristmill.history.reader import JobHistory
 
 APART_S = 0.15
 """Seconds of a job that may have no phase: what it does before the first, and at its end."""

@@ -6,9 +6,9 @@ from typing import Any
 
 from gristmill.cli.job_shown import shown
 from gristmill.history import JobHistory, load
+from gristmill.history.model import Attempt
 from gristmill.history.page import render
 from gristmill.history.page.told import sample_rates
-from gristmill.history.reader import Attempt
 
 from .harness import Browser, Event, submitted, write_history
 

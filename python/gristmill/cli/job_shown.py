@@ -9,9 +9,9 @@ from datetime import datetime
 from gristmill.cli.node_lines import node_lines
 from gristmill.history import JobHistory
 from gristmill.history.limits import named_uses
+from gristmill.history.model import Attempt
 from gristmill.history.page.told import in_processes, read_of
 from gristmill.history.proof import proved
-from gristmill.history.reader import Attempt
 from gristmill.names import quote, show_text, show_texts
 from gristmill.units import show_bytes, show_count, show_rate, show_seconds
 

@@ -30,7 +30,7 @@ from gristmill.history.chains import kept_for_chain
 from gristmill.history.home import EVENTS, NoSuchJobError, newest_first, without_history
 from gristmill.history.limits import uses
 from gristmill.history.logs import printed
-from gristmill.history.reader import JobState
+from gristmill.history.model import JobState
 from gristmill.names import to_json
 from gristmill.terminal import console
 from gristmill.units import show_bytes, show_count, show_rate, show_seconds

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from gristmill.history.home import find_job, job_folders, jobs_folder
 
 if TYPE_CHECKING:
-    from gristmill.history.reader import Follower, JobHistory, is_live, load
+    from gristmill.history.model import JobHistory
+    from gristmill.history.reader import Follower, is_live, load
 
 __all__ = ["Follower", "JobHistory", "find_job", "is_live", "job_folders", "jobs_folder", "load"]
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gristmill.history.home import EVENTS
-from gristmill.history.reader import OWN_CODE, JobHistory, is_code_gone, is_live, take_line
+from gristmill.history.model import OWN_CODE, JobHistory
+from gristmill.history.reader import is_code_gone, is_live, take_line
 
 __all__ = ["load_brief"]
 

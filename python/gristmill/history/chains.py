@@ -13,7 +13,7 @@ import os
 import re
 from pathlib import Path
 
-from gristmill.history.reader import JobHistory
+from gristmill.history.model import JobHistory
 
 __all__ = ["kept_for_chain"]
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+from gristmill.history.model import Attempt, JobHistory
 from gristmill.history.nodes import NodeSample
-from gristmill.history.reader import Attempt, JobHistory
 
 __all__ = ["NodeTotal", "lost_of", "node_totals", "reads_between"]
 

@@ -5,7 +5,7 @@ or the process died meanwhile), it is what samples and attempts tell.
 """
 
 from gristmill.history.causes import PhaseUse, use_of
-from gristmill.history.reader import JobHistory, PhaseSpan, Sample
+from gristmill.history.model import JobHistory, PhaseSpan, Sample
 
 __all__ = ["PhaseUse", "named_uses", "uses"]
 

@@ -30,8 +30,43 @@ __all__ = ["Arrow", "Parquet", "arrow", "parquet"]
 BATCH_ROWS = 65_536
 
 
+class _Tables(Format):
+    """What both formats share: a split has batches, and what it gives are their rows."""
+
+    SUFFIX: ClassVar[str]
+
+    @property
+    def suffix(self) -> str:
+        """The end of its files' names: the compression is inside."""
+        return self.SUFFIX
+
+    @property
+    def batched(self) -> bool:
+        """It is made of batches."""
+        return True
+
+    def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
+        """Open a split as rows."""
+        if is_shared(what):
+            return Several(what, self.open, tolerant=tolerant)
+        return _Rows(self._opened(what))  # what is damaged has no rows to go on with
+
+    def open_batches(self, what: dict[str, Any]) -> Reader:
+        """Open a split as batches."""
+        if is_shared(what):
+            return Several(what, self._opened, tolerant=False)
+        return self._opened(what)
+
+    def _opened(self, what: dict[str, Any]) -> "_Batches":
+        path = absolute(what["path"])  # user code may go elsewhere
+        return _Batches(what, self._batches(path, what))
+
+    def _batches(self, path: str, what: dict[str, Any]) -> Iterator[Any]:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Parquet(Format):
+class Parquet(_Tables):
     """Parquet files; see `parquet`."""
 
     NAME: ClassVar[str] = "parquet"
@@ -44,16 +79,6 @@ class Parquet(Format):
         super().__post_init__()
         _check_codec(self, ("snappy", "zstd", "gzip", "lz4"))
         check_columns(self, self.columns)
-
-    @property
-    def suffix(self) -> str:
-        """The end of its files' names: the compression is inside."""
-        return self.SUFFIX
-
-    @property
-    def batched(self) -> bool:
-        """It is made of batches."""
-        return True
 
     def plan(self, split_min: int, split_max: int) -> Plan:
         """Cut the files between row groups."""
@@ -72,22 +97,6 @@ class Parquet(Format):
             rows = [group.num_rows for group in groups]
             splits.extend(_cut(path, sizes, rows, size))
         return Plan(shared(splits, size), files, list(self.paths))
-
-    def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
-        """Open a split as rows."""
-        if is_shared(what):
-            return Several(what, self.open, tolerant=tolerant)
-        return _Rows(self._opened(what))  # a damaged row group has no rows to go on with
-
-    def open_batches(self, what: dict[str, Any]) -> Reader:
-        """Open a split as batches."""
-        if is_shared(what):
-            return Several(what, self._opened, tolerant=False)
-        return self._opened(what)
-
-    def _opened(self, what: dict[str, Any]) -> "_Batches":
-        path = absolute(what["path"])  # user code may go elsewhere
-        return _Batches(what, self._batches(path, what))
 
     def _batches(self, path: str, what: dict[str, Any]) -> Iterator[Any]:
         with _reading(path), pyarrow("parquet").ParquetFile(_opened(path)) as file:
@@ -131,7 +140,7 @@ class Parquet(Format):
 
 
 @dataclass(frozen=True)
-class Arrow(Format):
+class Arrow(_Tables):
     """Arrow IPC files; see `arrow`."""
 
     NAME: ClassVar[str] = "arrow"
@@ -142,16 +151,6 @@ class Arrow(Format):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_codec(self, ("zstd", "lz4"))
-
-    @property
-    def suffix(self) -> str:
-        """The end of its files' names: the compression is inside."""
-        return self.SUFFIX
-
-    @property
-    def batched(self) -> bool:
-        """It is made of batches."""
-        return True
 
     def plan(self, split_min: int, split_max: int) -> Plan:
         """Cut the files between record batches."""
@@ -170,22 +169,6 @@ class Arrow(Format):
                 rows = [batch.num_rows for batch in batches]
             splits.extend(_cut(path, sizes, rows, size))
         return Plan(shared(splits, size), files, list(self.paths))
-
-    def open(self, what: dict[str, Any], *, tolerant: bool = False) -> Reader:
-        """Open a split as rows."""
-        if is_shared(what):
-            return Several(what, self.open, tolerant=tolerant)
-        return _Rows(self._opened(what))  # a damaged batch has no rows to go on with
-
-    def open_batches(self, what: dict[str, Any]) -> Reader:
-        """Open a split as batches."""
-        if is_shared(what):
-            return Several(what, self._opened, tolerant=False)
-        return self._opened(what)
-
-    def _opened(self, what: dict[str, Any]) -> "_Batches":
-        path = absolute(what["path"])  # user code may go elsewhere
-        return _Batches(what, self._batches(path, what))
 
     def _batches(self, path: str, what: dict[str, Any]) -> Iterator[Any]:
         ipc = pyarrow("ipc")

@@ -20,7 +20,7 @@ from statistics import median
 
 from gristmill.history.causes import PhaseUse
 from gristmill.history.limits import uses
-from gristmill.history.reader import OWN_CODE, Attempt, JobHistory, PhaseSpan
+from gristmill.history.model import OWN_CODE, Attempt, JobHistory, PhaseSpan
 
 __all__ = ["LOSSES", "losses", "retried_s", "straggling_s"]
 
@@ -46,7 +46,7 @@ def losses(history: JobHistory) -> dict[str, float]:
     """Return the seconds lost to each cause of `LOSSES`.
 
     Example:
-        >>> from gristmill.history.reader import PhaseSpan
+        >>> from gristmill.history.model import PhaseSpan
         >>> spans = [PhaseSpan(name="commit", tasks=0, bytes=0, start_ms=0, end_ms=4000)]
         >>> report = {"wall_s": 4.0, "workers": 4}
         >>> history = JobHistory(job_id="job_1", phases=spans, end_ms=4000, report=report)

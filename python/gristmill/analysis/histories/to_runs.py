@@ -8,7 +8,7 @@ Only a job that one process did from its beginning to its end has a time that ca
 
 from gristmill.analysis.histories.losses import losses
 from gristmill.analysis.runs import Run
-from gristmill.history.reader import JobHistory, PhaseSpan
+from gristmill.history.model import JobHistory, PhaseSpan
 
 __all__ = ["run_of", "why_not"]
 

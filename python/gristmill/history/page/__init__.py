@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any
 
 from gristmill.history.limits import named_uses
+from gristmill.history.model import JobHistory
 from gristmill.history.page.filled import filled
 from gristmill.history.page.on_nodes import on_nodes
 from gristmill.history.page.told import (
@@ -25,7 +26,6 @@ from gristmill.history.page.told import (
     numbered,
     sample_rates,
 )
-from gristmill.history.reader import JobHistory
 from gristmill.names import show_texts
 
 __all__ = ["render"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gristmill.history.limits import uses
+from gristmill.history.model import JobHistory, JobState
 from gristmill.history.page.told import figures_of
-from gristmill.history.reader import JobHistory, JobState
 from gristmill.names import show_texts
 from gristmill.units import show_bytes, show_count, show_rate, show_seconds
 

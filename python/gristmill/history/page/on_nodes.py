@@ -4,8 +4,8 @@ from itertools import pairwise
 from typing import Any
 
 from gristmill.history.cluster import NodeTotal, node_totals, reads_between
+from gristmill.history.model import JobHistory
 from gristmill.history.nodes import NodeSample
-from gristmill.history.reader import JobHistory
 
 __all__ = ["on_nodes"]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
+from gristmill.history.model import Attempt, JobHistory, Sample
 from gristmill.history.proof import proved
-from gristmill.history.reader import Attempt, JobHistory, Sample
 from gristmill.names import quote
 from gristmill.units import show_bytes, show_count, show_cpu, show_rate, show_seconds
 

@@ -20,7 +20,7 @@ from gristmill.analysis.histories.find import Found, Read
 from gristmill.analysis.histories.jhist.events import HistoryEvent, events_of
 from gristmill.analysis.histories.losses import retried_s, straggling_s
 from gristmill.analysis.runs import Run
-from gristmill.history.reader import Attempt
+from gristmill.history.model import Attempt
 from gristmill.names import show_path
 
 __all__ = ["read_jhist"]
