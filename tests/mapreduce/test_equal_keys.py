@@ -139,6 +139,16 @@ def test_a_join_of_keys_that_are_never_equal_says_so(
     assert said in warning
 
 
+def test_inputs_without_tags_have_numbers(tmp_path: Path) -> None:
+    (tmp_path / "ids.csv").write_text("id\n1\n")
+    inputs = [gm.csv(tmp_path / "ids.csv"), gm.items([{"id": 1}])]
+    job = gm.Job(
+        inputs, map=lambda row: [(row["id"], 1)], reduce=gm.count(), output=gm.kv(tmp_path / "o")
+    )
+    (warning,) = job.run(no_sync=True, progress=False).report.warnings
+    assert "the keys of the input 1 are str, those of 2 int: such keys are never equal" in warning
+
+
 @pytest.mark.parametrize(
     ("left", "right"),
     [(["1"], ["2"]), (["1", 1], [1]), ([None], [1]), ([], [1]), ([("a",)], ["a"])],

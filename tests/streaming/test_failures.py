@@ -248,6 +248,19 @@ def test_attempts_and_exit_codes(
     assert log.read_text().count("tried") == tries
 
 
+def test_a_reduce_has_attempts_of_its_own(home: Path, streaming: Run) -> None:
+    log = home / "log"
+    fails = f"import sys\nopen({str(log)!r}, 'a').write('tried\\n')\nsys.exit(9)"
+    (home / "fails.py").write_text(f"#!{sys.executable}\n{fails}")
+    (home / "fails.py").chmod(0o755)
+    words = ["-input", "in.txt", "-output", "out", "-mapper", "cat", "-reducer", "./fails.py"]
+    (home / "in.txt").write_text("a\n")
+    more = defining(mapreduce__reduce__maxattempts=2)
+    done = streaming("-file", "fails.py", *more, *words, cwd=home)
+    assert (done.returncode, log.read_text().count("tried")) == (1, 2), done.stderr
+    assert "has no effect" not in done.stderr
+
+
 def test_a_failure_that_passes_leaves_no_trace(home: Path, streaming: Run) -> None:
     flag = home / "flag"
     text = (

@@ -414,27 +414,17 @@ def test_inputs_are_told_to_scripts_as_they_were_given(
     assert found["mapred_input_dir"] == given
 
 
-def test_attempts_of_maps_alone_count_where_nothing_is_reduced() -> None:
-    found = meant("-Dmapreduce.map.maxattempts=1", "-Dmapreduce.job.reduces=0")
-    assert (found.attempts, found.remarks) == (1, [])
-    found = meant("-Dmapreduce.reduce.maxattempts=9", "-Dmapreduce.job.reduces=0")
-    assert (found.attempts, found.remarks) == (4, [])
-
-
 @pytest.mark.parametrize(
-    ("given", "named"),
+    ("given", "attempts"),
     [
-        (["map.maxattempts=1"], "mapreduce.map.maxattempts"),
-        (["reduce.maxattempts=2"], "mapreduce.reduce.maxattempts"),
-        (["map.maxattempts=5"], None),
-        (["map.maxattempts=1", "reduce.maxattempts=2"], None),
+        ([], (4, 4)),
+        (["map.maxattempts=1"], (1, 4)),
+        (["reduce.maxattempts=9"], (4, 9)),
+        (["map.maxattempts=0", "reduce.maxattempts=-1"], (1, 1)),
     ],
 )
-def test_attempts_of_one_side_that_do_not_count_are_told_of(
-    given: list[str], named: str | None
+def test_maps_and_reduces_have_attempts_of_their_own(
+    given: list[str], attempts: tuple[int, int]
 ) -> None:
-    remarks = meant(*(f"-Dmapreduce.{pair}" for pair in given)).remarks
-    assert bool(remarks) == (named is not None)
-    if named:
-        assert remarks[0].startswith(f"-D {named} has no effect alone: a task has 4 attempts, ")
-        assert remarks[0].endswith("maxattempts; set both")
+    found = meant(*(f"-Dmapreduce.{pair}" for pair in given))
+    assert (found.attempts, found.remarks) == (attempts, [])

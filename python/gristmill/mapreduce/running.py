@@ -133,7 +133,7 @@ class Task:
             report["bytes_in"] = self.work["bytes"]
         if emitter is not None:
             report.update(from_json(self._finished(emitter)))
-            report["kinds"] |= _of_input(report["kinds"], self.context.tag)
+            report["kinds"] |= _of_input(report["kinds"], self.context.tag or _number(what))
         return self._with_files(report, emitter is None)
 
     def _finished(self, emitter: "_core.Emitter") -> str:
@@ -276,8 +276,13 @@ class Task:
         }
 
 
+def _number(what: dict[str, Any]) -> str:
+    """Which of several inputs a split is from, counted from 1."""
+    return str(what["input"] + 1) if "input" in what else ""
+
+
 def _of_input(kinds: dict[str, int], tag: str) -> dict[str, int]:
-    """The types of keys once more, as those of the input with this tag, if it has one."""
+    """The types of keys once more, as those of the input with this tag, or number."""
     keys = ((place, bits) for place, bits in kinds.items() if place.startswith("key"))
     return {f"{place} of {tag}": bits for place, bits in keys} if tag else {}
 

@@ -46,11 +46,13 @@ def explained(resolved: ResolvedJob, splits: int | None = None) -> list[str]:
         f"archive      {name}/ is unpacked from {path}" for name, path in definition["archives"]
     ]
     lines += [f"variable     {name}={value}" for name, value in definition["variables"]]
+    maps, reduces = resolved.attempts
+    attempts = str(maps) if reduces == maps else f"{maps} of a map, {reduces} of a reduce"
     timeout = definition["timeout_ms"]
     lines.append(
-        f"attempts     {resolved.attempts}, each ended after {timeout / 1000:g} s of silence"
+        f"attempts     {attempts}, each ended after {timeout / 1000:g} s of silence"
         if timeout
-        else f"attempts     {resolved.attempts}, however long they are silent"
+        else f"attempts     {attempts}, however long they are silent"
     )
     skipping = definition["skipping"]
     if skipping is not None:

@@ -16,11 +16,12 @@ record among a million takes 21 runs, of which half fail."""
 class FailurePolicy(Settings):
     """How tasks may fail, in the engine's terms."""
 
-    def attempts(self) -> int:
-        """Return how often a task is tried: the larger number, where there are tasks of both."""
-        maps = self.number("mapreduce.map.maxattempts", 4)
-        reduces = self.number("mapreduce.reduce.maxattempts", 4) if self.partitions() else 1
-        return max(maps, reduces, 1)
+    def attempts(self) -> tuple[int, int]:
+        """Return how often a map is tried, and how often a reduce."""
+        maps, reduces = (
+            max(self.number(f"mapreduce.{side}.maxattempts", 4), 1) for side in ("map", "reduce")
+        )
+        return maps, reduces
 
     def partitions(self) -> int:
         """Return how many reduces there are."""
@@ -48,7 +49,7 @@ class FailurePolicy(Settings):
             "after": max(self.number("mapreduce.task.skip.start.attempts", 2), 0),
             "most_records": records,
             "most_groups": groups,
-            "runs": _RUNS_EACH * self.attempts(),
+            "runs": _RUNS_EACH * max(self.attempts()),
             "folder": self.skip_folder(),
         }
 

@@ -9,15 +9,14 @@ FAILURE_PROPERTIES = (
         "mapreduce.map.maxattempts",
         ("mapred.map.max.attempts",),
         "4",
-        "Tries of a task. The larger one of this and the reduces' counts for both; where nothing "
-        "is reduced, this one.",
+        "Tries of a map task.",
         "test_failures.py::test_attempts_and_exit_codes",
     ),
     Property(
         "mapreduce.reduce.maxattempts",
         ("mapred.reduce.max.attempts",),
         "4",
-        "As mapreduce.map.maxattempts.",
+        "Tries of a reduce task.",
         "test_failures.py::test_attempts_and_exit_codes",
     ),
     Property(

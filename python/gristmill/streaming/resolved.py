@@ -49,7 +49,8 @@ class ResolvedJob:
     """What the engine's `task::streaming::Definition` reads."""
     request: dict[str, Any]
     """What the engine's `plan::streaming::SplitRequest` reads, without the files."""
-    attempts: int
+    attempts: tuple[int, int]
+    """Of a map, and of a reduce."""
     max_failed_percent: dict[str, int]
     """How many percent of the tasks may fail, as the engine's `MapReduceSpec` reads it."""
     name: str
@@ -294,25 +295,14 @@ class _Resolver(Formats, FailurePolicy, Steps):
                 reason = known.what.removeprefix("Without effect").lstrip(",: ")
                 self.remarks.append(f"{self.written(name)} has no effect here: {reason}")
         skipping = self.skipping()
-        if skipping is not None and skipping["after"] >= self.attempts():
+        most = max(self.attempts())
+        if skipping is not None and skipping["after"] >= most:
             self.remarks.append(
                 f"no record is left out: that begins after {skipping['after']} attempts that "
-                f"failed, and a task has {self.attempts()}; see mapreduce.map.maxattempts"
+                f"failed, and a task has {most}; see mapreduce.map.maxattempts"
             )
-        self.without_other_side()
         if self.arguments.has("debug"):
             self.remarks.append("-debug has no effect here: there is no jar to keep")
-
-    def without_other_side(self) -> None:
-        """Say of a number of attempts that is not the larger one that it does not count."""
-        names = {f"mapreduce.{side}.maxattempts" for side in ("map", "reduce")}
-        given = [name for name in sorted(names) if self.get(name) is not None]
-        if len(given) == 1 and self.number(given[0], 4) < self.attempts():
-            (other,) = names - set(given)
-            self.remarks.append(
-                f"{self.written(given[0])} has no effect alone: a task has {self.attempts()} "
-                f"attempts, the larger one of it and {other}; set both"
-            )
 
     def combined_keys(self, definition: dict[str, Any]) -> None:
         """Say of a combiner that cuts its keys otherwise than the mapper does."""

@@ -13,13 +13,15 @@ use std::ops::RangeInclusive;
 
 use super::{Action, Driver, Ending, give_back};
 use crate::error::{Error, Kind};
-use crate::task::{AttemptId, TaskReport};
+use crate::task::{AttemptId, Side, TaskReport};
 
 /// How often a task may be tried again, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// Tries after the first.
     pub retries: u32,
+    /// The same for tasks that reduce.
+    pub reduce_retries: u32,
     /// Wait before the first retry; doubled for each further one, up to ten seconds.
     pub first_wait_ms: u64,
     /// How often the plan may begin again since a task that was done again gave something else.
@@ -30,6 +32,13 @@ pub struct RetryPolicy {
 const WAIT_MAX_MS: u64 = 10_000;
 
 impl RetryPolicy {
+    fn retries_of(&self, side: Option<Side>) -> u32 {
+        match side {
+            Some(Side::Reduce) => self.reduce_retries,
+            _ => self.retries,
+        }
+    }
+
     /// How long a task waits that has failed so often; at least once.
     fn wait_ms(&self, failures: u32) -> u64 {
         let doubled = 1_u64
@@ -44,6 +53,7 @@ impl Default for RetryPolicy {
     fn default() -> Self {
         RetryPolicy {
             retries: 4,
+            reduce_retries: 4,
             first_wait_ms: 50,
             rounds: 0,
         }
@@ -104,7 +114,7 @@ impl Driver {
         let task = &mut self.tasks[id.task as usize];
         task.failures += 1;
         let tries = task.failures;
-        if !error.retryable() || tries > self.policy.retries {
+        if !error.retryable() || tries > self.policy.retries_of(task.spec.side()) {
             let error = if tries > 1 {
                 error.with("tries", tries)
             } else {

@@ -83,6 +83,9 @@ pub struct MapReduceSpec {
     /// Tries of a task.
     #[serde(default)]
     pub attempts: Option<usize>,
+    /// Tries of a task that reduces, where these are others.
+    #[serde(default)]
+    pub reduce_attempts: Option<usize>,
     /// Whether the files of the output are looked at together before they are published: those of a table get one schema.
     #[serde(default)]
     pub one_schema: bool,
@@ -112,6 +115,7 @@ impl MapReduceSpec {
     /// Fails where a number makes no sense.
     pub fn check(&self) -> Result<()> {
         check_count("attempts", self.attempts, 1000)?;
+        check_count("attempts", self.reduce_attempts, 1000)?;
         if self.partitions as usize > PARTITIONS_MAX {
             return Err(Error::new(
                 Kind::BadOption,
@@ -138,9 +142,12 @@ impl MapReduceSpec {
         }
     }
 
-    /// Tries of a task after the first: three, as Hadoop's default of four attempts has it.
-    pub fn retries(&self) -> u32 {
-        self.attempts.map_or(3, |attempts| attempts as u32 - 1)
+    /// Tries of a task that maps, and of one that reduces, after the first: three, as Hadoop's default of four attempts
+    /// has it.
+    pub fn retries(&self) -> (u32, u32) {
+        let after = |attempts: Option<usize>| attempts.map_or(3, |attempts| attempts as u32 - 1);
+        let reduces = self.reduce_attempts.or(self.attempts);
+        (after(self.attempts), after(reduces))
     }
 
     /// How so much memory is shared by tasks, and by passes over their runs. Tasks of Python functions have processes of
@@ -194,10 +201,12 @@ mod tests {
         let plain = spec("");
         assert_eq!(
             (plain.input_bytes(), plain.retries(), plain.command()),
-            (7, 3, "mapreduce")
+            (7, (3, 3), "mapreduce")
         );
         assert!(plain.check().is_ok());
-        assert_eq!(spec(r#", "attempts": 1"#).retries(), 0);
+        assert_eq!(spec(r#", "attempts": 1"#).retries(), (0, 0));
+        let both = spec(r#", "attempts": 3, "reduce_attempts": 1"#);
+        assert_eq!(both.retries(), (2, 0));
         assert_eq!(spec(r#", "command": "streaming""#).command(), "streaming");
         for wrong in [r#", "attempts": 0"#, r#", "attempts": 1001"#] {
             assert_eq!(spec(wrong).check().unwrap_err().kind(), Kind::BadOption);

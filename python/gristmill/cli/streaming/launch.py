@@ -164,6 +164,7 @@ def _planned(resolved: ResolvedJob, found: list[tuple[str, Listed | None]]) -> d
 def _spec(resolved: ResolvedJob, files: list[str], splits: list[dict[str, Any]]) -> dict[str, Any]:
     """The job for the engine, but for the files of its code."""
     arguments = resolved.arguments
+    attempts, reduce_attempts = resolved.attempts
     return {
         "command": "streaming",
         "name": resolved.name,
@@ -173,7 +174,8 @@ def _spec(resolved: ResolvedJob, files: list[str], splits: list[dict[str, Any]])
         "splits": splits,
         "partitions": resolved.partitions,
         "output": resolved.output,
-        "attempts": resolved.attempts,
+        "attempts": attempts,
+        "reduce_attempts": reduce_attempts,
         **resolved.blocks,
         **({"compress_runs": resolved.compress_runs} if resolved.compress_runs else {}),
         **{one.name: _given(arguments, one) for one in user_code() if arguments.has(one.dashed)},

@@ -166,8 +166,10 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
     let ahead_bytes = spec.ahead_bytes(room.budget_bytes, job.workers);
     let out = Arc::clone(&outcome);
     let plan = MapReduce::new(spec, numbers, ahead_bytes, (&places, &attempts), out);
+    let (retries, reduce_retries) = spec.retries();
     let policy = RetryPolicy {
-        retries: spec.retries(),
+        retries,
+        reduce_retries,
         rounds: if job.cluster().is_some() { ROUNDS } else { 0 },
         ..RetryPolicy::default()
     };
