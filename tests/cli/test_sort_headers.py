@@ -99,6 +99,12 @@ def test_a_header_that_looks_like_data_is_told(key: list[str]) -> None:
     assert "no_header=True" in str(told)
 
 
+@pytest.mark.parametrize("key", ["2", "2:num"])
+def test_a_number_in_the_first_row_that_is_also_that_of_a_column_is_told(key: str) -> None:
+    done = try_sort("--csv", "--key", key, stdin=b"2,b\n9,a\n5,z\n1,c\n")
+    assert "is taken for the header, and is not sorted: it has the number 2 in it" in done.stderr
+
+
 def test_a_header_of_names_is_not_told_of() -> None:
     names = [(b"id,w\n2,a\n", "1:num"), (b"id,2020\nx,2\n", "2020:num"), (b"v2,inf\n2,1\n", "1")]
     for data, key in names:

@@ -19,6 +19,7 @@ use std::path::Path;
 
 use self::pattern::Found;
 use crate::error::{Error, Kind, Result};
+use crate::names::show_path;
 use crate::storage::at_once::{SHORT_AT_ONCE, at_once};
 use crate::storage::input::{InputFile, InputRange};
 use crate::storage::local::{dangling, no_input, not_there};
@@ -186,7 +187,10 @@ fn check_file(InputFile { path, stat }: &InputFile) -> Result<()> {
         FileKind::File => Ok(()),
         FileKind::Directory => {
             let what = "it is a directory inside an input directory";
-            let advice = "name it as an input of its own, or give it a name that begins with \"_\"";
+            let around = path.as_typed().parent().unwrap_or(path.as_typed());
+            let all = show_path(around.join("*"));
+            let advice =
+                format!("name all that is in it, as with {all}, or let its name begin with \"_\"");
             Err(Error::new(Kind::BadInput, "read the input", what)
                 .with_path(path.as_typed())
                 .advise(advice))

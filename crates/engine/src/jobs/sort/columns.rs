@@ -84,7 +84,9 @@ impl Table {
     /// There is no such column, or its order cannot be.
     pub(super) fn find_columns(&mut self, spec: &SortSpec) -> Result<()> {
         let asked = asked_of(spec)?;
-        self.by_name = asked.iter().any(|key| self.names.contains(&key.name));
+        let is_name =
+            |key: &Asked| self.names.contains(&key.name) && self.number(&key.name).is_none();
+        self.by_name = asked.iter().any(is_name);
         self.keys.keys = self.columns_of(asked)?;
         RowCodes::new(&self.keys).map(drop)
     }
@@ -167,7 +169,6 @@ impl Table {
     /// The column of this name; where there is none, that of this number, from 1 on, before which `#` may stand.
     fn column(&self, name: &[u8]) -> Result<usize> {
         let mut named = (0..self.names.len()).filter(|column| self.names[*column] == name);
-        let text = String::from_utf8_lossy(name);
         let beginning = cut(name);
         match (named.next(), named.next()) {
             (Some(column), None) => return Ok(column),
@@ -181,8 +182,7 @@ impl Table {
             }
             _ => {}
         }
-        let number: Option<usize> = text.strip_prefix('#').unwrap_or(&text).parse().ok();
-        if let Some(number) = number.filter(|number| (1..=self.keys.columns).contains(number)) {
+        if let Some(number) = self.number(name) {
             return Ok(number - 1);
         }
         let missing = wrong(format!("there is no column {beginning:?}")).with("file", &self.of);
@@ -195,6 +195,13 @@ impl Table {
         Err(missing
             .with("columns", shown(&self.names))
             .advise(self.meant(name)))
+    }
+
+    /// The number that a name is, before which `#` may stand, where there is a column of this number.
+    fn number(&self, name: &[u8]) -> Option<usize> {
+        let text = String::from_utf8_lossy(name);
+        let number: usize = text.strip_prefix('#').unwrap_or(&text).parse().ok()?;
+        (1..=self.keys.columns).contains(&number).then_some(number)
     }
 
     /// What to write in place of a name that no column has.
