@@ -82,11 +82,11 @@ fn skip_any<const ORDERED: bool>(bytes: &[u8], outer: u32, offset: usize) -> Res
             return Err(malformed(offset + at, None, "a value"));
         };
         at += match *first {
-            code::TUPLE if depth == DEPTH_MAX => {
+            code::TUPLE | code::LIST | code::DICT if depth == DEPTH_MAX => {
                 let expected = format!("no tuple deeper than {DEPTH_MAX}");
                 return Err(malformed(offset + at, Some(*first), &expected));
             }
-            code::TUPLE => {
+            code::TUPLE | code::LIST | code::DICT => {
                 depth += 1;
                 1
             }
@@ -96,13 +96,15 @@ fn skip_any<const ORDERED: bool>(bytes: &[u8], outer: u32, offset: usize) -> Res
                 depth -= 1;
                 1
             }
-            code::BYTES | code::TEXT | code::PICKLED => match end_of_escaped(behind) {
-                Some((length, _)) => 1 + length,
-                None => {
-                    let end = offset + bytes.len();
-                    return Err(malformed(end, None, "the zero that ends a value"));
+            code::BYTES | code::TEXT | code::PICKLED | code::WRITTEN => {
+                match end_of_escaped(behind) {
+                    Some((length, _)) => 1 + length,
+                    None => {
+                        let end = offset + bytes.len();
+                        return Err(malformed(end, None, "the zero that ends a value"));
+                    }
                 }
-            },
+            }
             code::DESCENDING => match end_of_descending(behind) {
                 Some(length) => 1 + length,
                 None => {
@@ -172,6 +174,11 @@ pub(super) fn fixed_length(rest: &[u8]) -> Result<usize, (Option<u8>, &'static s
         Some(code::FALSE | code::TRUE) => Ok(1),
         Some(code::DOUBLE | code::NAIVE | code::AWARE) => Ok(9),
         Some(code::DATE) => Ok(5),
+        Some(code::DURATION) => Ok(13),
+        Some(code::UUID) => Ok(18),
+        Some(code::TIME | code::ZONED) => {
+            super::exact::length(rest).ok_or((None, "the end of a time zone"))
+        }
         Some(code::DECIMAL) => super::decimal::length(rest).ok_or((None, "the end of a decimal")),
         Some(code @ (code::NEGATIVE | code::POSITIVE)) => {
             let Some(length) = rest.get(1) else {
