@@ -60,7 +60,7 @@ pub use decimal::Decimal;
 pub use display::display;
 pub use hash::{hash, partition};
 pub use read::{Reader, Token};
-pub use skip::{prefix, skip};
+pub use skip::{elements, prefix, skip};
 pub use write::Writer;
 
 use crate::{Error, Kind};

@@ -200,7 +200,7 @@ fn parts<'py, const BYTES: usize>(
     let state = of_new.get_borrowed_item(0)?;
     let state = state.cast::<PyBytes>()?;
     let state = state.as_bytes().try_into();
-    let state = state.map_err(|_| damaged("a time has another state"))?;
+    let state = state.map_err(|_other_length| damaged("a time has another state"))?;
     let zone = if of_new.len() > 1 {
         Some(of_new.get_item(1)?)
     } else {
@@ -437,7 +437,7 @@ fn write_uuid(value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<bool> {
     let bytes = bytes.cast::<PyBytes>()?.as_bytes();
     let bytes = bytes
         .try_into()
-        .map_err(|_| damaged("a UUID has another size"))?;
+        .map_err(|_other_length| damaged("a UUID has another size"))?;
     exact::write_uuid(out, at as u8, bytes);
     Ok(true)
 }
