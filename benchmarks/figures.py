@@ -150,6 +150,27 @@ def python_jobs(raw: Raw) -> dict[str, object]:
     return found
 
 
+def ten_jobs(rows: list[Raw]) -> dict[str, object]:
+    """ten_jobs.py: usual jobs beside plain loops, a row of the page each."""
+    found: list[str] = []
+    for case in dict.fromkeys(row["case"] for row in rows):
+        cells = [case]
+        for what in ("cpu_s", "wall_s"):
+            ours, plain = (
+                Span(
+                    float(row[what])
+                    for row in rows
+                    if row["case"] == case and row["program"] == name
+                )
+                for name in ("gristmill", "plain")
+            )
+            ratios = Span(a / b for a, b in zip(ours.values, plain.values, strict=True))
+            cells += [f"{ours:.2f} s", f"{plain:.2f} s"]
+            cells += [f"{ratios:.2f} x ({ratios.low:.2f} to {ratios.high:.2f})"]
+        found.append(f"| {' | '.join(cells)} |")
+    return {"rows": "\n".join(found), "rounds": len(rows) // len(found) // 2}
+
+
 def counts(raw: Raw) -> dict[str, object]:
     """wordcount.py: the time of each program, and by that of the first one."""
     programs = raw["runs"]["words"]

@@ -14,6 +14,7 @@ keep the figures that they had. Exit code 1 if a part failed.
 """
 
 import argparse
+import csv
 import json
 import subprocess
 import sys
@@ -43,7 +44,8 @@ class Part:
 
     command: str
     result: str
-    digest: Callable[[figures.Raw], dict[str, object]]
+    digest: Callable[[Any], dict[str, object]]
+    suffix: str = "json"
 
     def words(self, peers: str, frameworks: str) -> list[str]:
         """The words of the command line; `_` stands for a space within one."""
@@ -75,6 +77,7 @@ PARTS = {
     "ray_tasks": Part("cluster.py tasks --rows 30k --pairs 3", "cluster-tasks", figures.tasks),
     "natural": Part("mapreduce.py --natural --rounds 3", "mapreduce", figures.python_jobs),
     "rare": Part("mapreduce.py --rounds 3", "mapreduce", figures.python_jobs),
+    "ten": Part("ten_jobs.py --rounds 3", "ten-jobs", figures.ten_jobs, "csv"),
     "spark": Part(
         "wordcount.py --natural --text 1000 --rounds 1 --through 1 --only gristmill,PySpark_RDDs"
         " --frameworks FRAMEWORKS",
@@ -141,7 +144,7 @@ def git(*words: str) -> str:
 def measure(name: str, words: list[str], state: State) -> bool:
     """Run a part and keep what it gave; whether it gave a raw result."""
     print(f"--- {name}: {PARTS[name].command}", flush=True)
-    pattern, measured = f"{PARTS[name].result}-*.json", commit()
+    pattern, measured = f"{PARTS[name].result}-*.{PARTS[name].suffix}", commit()
     before = whole_results(pattern)
     done = subprocess.run([sys.executable, *words], check=False)
     made = [path for path in whole_results(pattern) if path not in before]
@@ -163,14 +166,20 @@ def page(state: State) -> str:
     found: dict[str, Any] = {}
     for name, part in PARTS.items():
         kept = state[name]
-        raw = json.loads((RESULTS / kept["file"]).read_text())
-        found[name] = SimpleNamespace(file=f"`{kept['file']}`", **part.digest(raw))
+        digest = part.digest(raw_of(RESULTS / kept["file"]))
+        found[name] = SimpleNamespace(file=f"`{kept['file']}`", **digest)
     rows = [
         f"| {shown(PARTS[name])} | `{kept['commit']}` | {kept['cpu'] or 'not recorded'}"
         f" | {found[name].file} |"
         for name, kept in ((name, state[name]) for name in PARTS)
     ]
     return (HERE / "page.md").read_text().format(**found, measured="\n".join(rows))
+
+
+def raw_of(path: Path) -> Any:  # noqa: ANN401 - JSON, or the rows of a table
+    """A raw result."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file)) if path.suffix == ".csv" else json.load(file)
 
 
 def shown(part: Part) -> str:

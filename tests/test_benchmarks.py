@@ -1,8 +1,11 @@
 """docs/benchmarks.md: its raw results and programs are there, and other pages quote its figures."""
 
+import csv
 import importlib
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from statistics import median
 
@@ -16,7 +19,8 @@ COMPARED = re.findall(r"`(compare-\S+\.json)`", PAGE)[0]
 
 
 def test_its_raw_results_are_there() -> None:
-    named = [name for name in re.findall(r"`([\w*-]+\.json)`", PAGE) if "*" not in name]
+    named = re.findall(r"`([\w*-]+\.(?:json|csv))`", PAGE)
+    named = [name for name in named if "*" not in name]
     assert len(named) > 20
     assert [name for name in named if not (RESULTS / name).is_file()] == []
 
@@ -59,6 +63,23 @@ def test_a_table_says_what_was_measured(table: str, kind: str) -> None:
         times = [run["wall_s"] for of, run in runs.items() if of.split("/")[1:] == [kind, program]]
         assert time == f"{median(times):.1f} s", row
         assert span == f"{min(times):.1f} to {max(times):.1f}", row
+
+
+def test_the_ten_jobs_give_what_plain_loops_give(tmp_path: Path) -> None:
+    """On tiny inputs, so that the benchmark cannot rot; it compares the records itself."""
+    program = [sys.executable, ROOT / "benchmarks/ten_jobs.py", "--rounds", "1", "--scale", "0.002"]
+    done = subprocess.run(
+        [*program, "--dir", tmp_path, "--results", tmp_path],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    (result,) = tmp_path.glob("ten-jobs-*.csv")
+    with result.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len({row["case"] for row in rows}) == 11
+    assert {row["program"] for row in rows} == {"gristmill", "plain"}
 
 
 def test_the_readme_quotes_its_figures() -> None:
