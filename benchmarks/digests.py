@@ -89,6 +89,22 @@ def python_jobs(rows: Rows) -> Found:
     return found
 
 
+def ten_jobs(rows: Rows) -> Found:
+    """ten_jobs.py: usual jobs beside plain loops, a row of the page each."""
+    lines: list[str] = []
+    for job in names(rows, "what"):
+        cells = [job]
+        for figure in ("cpu_s", "wall_s"):
+            ours, plain = (
+                span(rows, figure, what=job, program=name) for name in ("gristmill", "plain")
+            )
+            ratio = ours / plain
+            cells += [f"{ours:.2f} s", f"{plain:.2f} s"]
+            cells += [f"{ratio:.2f} x ({ratio.low:.2f} to {ratio.high:.2f})"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return {"rows": "\n".join(lines), "rounds": len(names(rows, "round"))}
+
+
 def counts(rows: Rows) -> Found:
     """wordcount.py: the time of each program, and by that of the first one."""
     programs = names(those(rows, what="words"), "program")

@@ -4,6 +4,8 @@ import csv
 import doctest
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 from statistics import median
 
@@ -87,6 +89,23 @@ def test_a_table_says_what_was_measured(table: str, kind: str) -> None:
         times = [float(r["wall_s"]) for r in runs if (r["what"], r["program"]) == (kind, program)]
         assert time == f"{median(times):.1f} s", row
         assert span == f"{min(times):.1f} to {max(times):.1f}", row
+
+
+def test_the_ten_jobs_give_what_plain_loops_give(tmp_path: Path) -> None:
+    """On tiny inputs, so that the benchmark cannot rot; it compares the records itself."""
+    program = [sys.executable, ROOT / "benchmarks/ten_jobs.py", "--rounds", "1", "--scale", "0.002"]
+    done = subprocess.run(
+        [*program, "--dir", tmp_path, "--results", tmp_path],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    (result,) = tmp_path.glob("ten-jobs-*.csv")
+    with result.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len({row["what"] for row in rows}) == 11
+    assert {row["program"] for row in rows} == {"gristmill", "plain"}
 
 
 def test_the_readme_quotes_its_figures() -> None:

@@ -736,6 +736,7 @@ class Groups:
     Args:
         spec: JSON of the task.
         aggregate: JSON of the aggregate that the maps' emitters had.
+        counts: Whether only the number of values is wanted that its result has.
         ordered: Whether they had `group_by` or `sort_by`.
         ranked: Whether they had `cuts`.
     """
@@ -745,6 +746,7 @@ class Groups:
         spec: str,
         *,
         aggregate: str | None = None,
+        counts: bool = False,
         ordered: bool = False,
         ranked: bool = False,
     ) -> Groups: ...

@@ -9,6 +9,8 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import example, given
@@ -450,10 +452,13 @@ def test_the_documented_encodings_are_the_engines() -> None:
     day = datetime(2024, 2, 29, 12)
     keys = [None, b"a", "a", (1,), -(2**64), -1, 0, 1, 2**64, 1.5, False, True, day.date(), day,
             day.replace(tzinfo=UTC), Decimal("1.5"), gm.desc(1)]  # fmt: skip
-    for encoded in (*map(_core.encode, [*keys, {1}]), *map(_core.encode_key, keys)):
+    values = [{1}, Decimal("1.50"), day - day, day.time(), day.replace(fold=1), UUID(int=1), [], {}]
+    for encoded in (*map(_core.encode, [*keys, *values]), *map(_core.encode_key, keys)):
         first = encoded[0]
         assert f"{first:02X}" in codes or 0x0C <= first <= 0x13 or 0x15 <= first <= 0x1C, first
-    assert _core.encode(day.date())[0] == 0x40
+    assert {_core.encode(value)[0] for value in values} == {0x40, *range(0x46, 0x4D)}
+    noon = _core.encode(day.time().replace(tzinfo=ZoneInfo("Europe/Berlin")))
+    assert f"`{noon[:10].hex(' ').upper()}`" in text
     example = re.search(r'`Decimal\("(.*?)"\)` is `(.*?)`', text)
     assert example is not None
     assert _core.encode_key(Decimal(example[1])) == bytes.fromhex(example[2])

@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -267,6 +268,21 @@ def test_the_default_number_of_parts_is_a_function_of_the_input() -> None:
     job = gm.Job(gm.items([]), map=itself, reduce=gm.sum())
     for size, parts in ((0, 1), (PARTITION_BYTES, 1), (PARTITION_BYTES + 1, 2)):
         assert partitions_of(job, Plan([Split(size, {})], [], [])) == parts
+
+
+def test_user_code_reduces_more_parts() -> None:
+    from gristmill.mapreduce.plan import PARTITION_BYTES, Plan, Split
+    from gristmill.mapreduce.preparing import partitions_of
+
+    of_user = {"reduce": listed}, {"reduce_batches": list}, {"reduce": gm.max_by(str)}
+    sorted_first: dict[str, Any] = {"reduce": gm.first(), "sort_by": lambda _, value: value}
+    for options in (*of_user, sorted_first):
+        job = gm.Job(gm.items([]), map=itself, output=gm.kv("o"), **options)
+        sizes = (0, 1), (4 << 20, 1), ((4 << 20) + 1, 2), (PARTITION_BYTES, 32)
+        for size, parts in (*sizes, (40 * PARTITION_BYTES, 40)):
+            plan = Plan([Split(size, {})], [], [])
+            assert partitions_of(job, plan) == parts
+            assert partitions_of(replace(job, parts=3), plan) == 3
 
 
 # --- whole jobs against the naive one ---

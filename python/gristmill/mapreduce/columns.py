@@ -14,7 +14,7 @@ from typing import Any
 from gristmill import _core
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.functions import ContractError
-from gristmill.mapreduce.table_writer import is_batch
+from gristmill.mapreduce.kinds import is_batch
 
 __all__ = ["Columns", "unpacked"]
 

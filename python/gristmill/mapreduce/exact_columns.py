@@ -11,7 +11,7 @@ converted back: numbers to times, text to bytes. A float32 rounds, as it says.
 import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -169,8 +169,9 @@ def _is_plain(kind: Type, values: Sequence[Any]) -> bool:
     plain = _PLAIN.get(str(kind))
     if plain is not None:
         return found <= plain
-    if types.is_timestamp(kind) and found == {datetime}:
-        return kind.unit == "us" and kind.tz is None and not any(map(_zone_of, values))
+    if types.is_timestamp(kind) and found == {datetime} and kind.unit == "us":
+        zone = {None: None, "UTC": UTC}.get(kind.tz, kind)
+        return all(value is None or value.tzinfo is zone for value in values)
     if types.is_list(kind) and found <= {list, tuple}:
         return _is_plain(kind.value_type, list(chain.from_iterable(filter(None, values))))
     if types.is_struct(kind) and found <= {dict}:
@@ -179,10 +180,6 @@ def _is_plain(kind: Type, values: Sequence[Any]) -> bool:
             _is_plain(field.type, [row.get(field.name) for row in rows]) for field in kind
         )
     return types.is_null(kind)
-
-
-def _zone_of(value: datetime | None) -> object:
-    return value and value.tzinfo
 
 
 def _holds(stored: Any, value: Any, *, given: bool) -> bool:  # noqa: ANN401 - any values

@@ -11,19 +11,19 @@ import errno
 import json
 import re
 import reprlib
-import traceback
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import GeneratorType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gristmill.errors import kind_of
 from gristmill.mapreduce.formats import BadRecord, Where
 from gristmill.mapreduce.functions import ContractError
-from gristmill.mapreduce.kinds import is_dict, is_list, is_tuple
-from gristmill.mapreduce.table_writer import is_batch
-from gristmill.worker_failure import may_pass
+from gristmill.mapreduce.kinds import is_batch, is_dict, is_list, is_tuple
+
+if TYPE_CHECKING:
+    from traceback import FrameSummary
 
 __all__ = [
     "Failure",
@@ -132,6 +132,10 @@ def describe(
         advice: What to do, if that is known better than by the exception.
         at: Where in the user's code it is, if no frame says it.
     """
+    from traceback import format_list  # no worker starts slower for it
+
+    from gristmill.worker_failure import may_pass
+
     frames = user_frames(error.__traceback__)
     told = _told(error)
     kind = (
@@ -150,7 +154,7 @@ def describe(
         message=f"{what}{line}"
         if full or what.startswith(f"{doing} ")
         else f"{doing}: {what}{line}",
-        traceback="".join(traceback.format_list(frames[-_FRAMES:])),
+        traceback="".join(format_list(frames[-_FRAMES:])),
         where=None if where is None or place is None else _named(where),
         record="" if has_key else about,
         context=context,
@@ -206,12 +210,14 @@ def renamed(told: Any, names: Mapping[str, str]) -> Any:  # noqa: ANN401 - as JS
     return tuple(renamed(value, names) for value in told) if is_tuple(told) else told
 
 
-def user_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
+def user_frames(trace: TracebackType | None) -> "list[FrameSummary]":
     """Return the frames of a traceback that are not ours, from the first that is the user's.
 
     Methods that dataclasses generate for our own classes count as ours.
     """
-    frames = traceback.extract_tb(trace)
+    from traceback import extract_tb
+
+    frames = extract_tb(trace)
     beside = [*frames[1:], None][: len(frames)]
     return [
         frame
@@ -234,7 +240,7 @@ def line_of(given: object) -> str:
     return f" ({frame.f_code.co_filename}, line {frame.f_lineno})"
 
 
-def _is_ours(frame: traceback.FrameSummary) -> bool:
+def _is_ours(frame: "FrameSummary") -> bool:
     return frame.filename.startswith((_PACKAGE, "<frozen "))
 
 

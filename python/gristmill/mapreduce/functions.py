@@ -15,7 +15,7 @@ from types import FunctionType
 from typing import Any
 
 from gristmill.mapreduce.context import Context
-from gristmill.mapreduce.table_writer import is_batch
+from gristmill.mapreduce.kinds import is_batch
 
 __all__ = ["PAIRS", "ContractError", "bound", "name_of", "place_of", "records_of", "takes_context"]
 

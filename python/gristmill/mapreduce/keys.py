@@ -1,6 +1,8 @@
 """Keys of types beside text, bytes and numbers: dates, datetimes, Decimals, and descending ones.
 
-    a key ─parts_of─▶ (kind, content) ─▶ the engine's encoding ─▶ date_of, datetime_of, decimal_of
+    a key ─parts_of─▶ (kind, content) ─▶ the engine's encoding ─▶ decimal_of
+
+Plain dates and datetimes do not come here (`crates/python/src/work/held.rs`).
 
 Equal keys are one key: a Decimal comes back without trailing zeros, a datetime with a time zone in
 UTC. What cannot be compared is not mixed: dates, datetimes with a time zone, and those without one
@@ -12,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, cast
 
-__all__ = ["Desc", "date_of", "datetime_of", "decimal_of", "desc", "parts_of", "without_order"]
+__all__ = ["Desc", "decimal_of", "desc", "parts_of", "without_order"]
 
 _YEAR_1 = datetime(1, 1, 1)
 _YEAR_1_UTC = _YEAR_1.replace(tzinfo=UTC)
@@ -110,26 +112,6 @@ def _of_datetime(key: datetime) -> tuple[int, int]:
     if key.utcoffset() is None:
         return _NAIVE, (key.replace(tzinfo=None) - _YEAR_1) // _MICROSECOND
     return _AWARE, (key - _YEAR_1_UTC) // _MICROSECOND
-
-
-def date_of(day: int) -> date:
-    """Return the date that the engine's number means.
-
-    Example:
-        >>> date_of(738_945).isoformat()
-        '2024-02-29'
-    """
-    return date.fromordinal(day)
-
-
-def datetime_of(micros: int, utc: bool) -> datetime:
-    """Return the datetime of so many microseconds since the year 1.
-
-    Example:
-        >>> datetime_of(1, True).isoformat()
-        '0001-01-01T00:00:00.000001+00:00'
-    """
-    return (_YEAR_1_UTC if utc else _YEAR_1) + timedelta(microseconds=micros)
 
 
 def decimal_of(negative: bool, digits: bytes, exponent: Any) -> Decimal:  # noqa: ANN401

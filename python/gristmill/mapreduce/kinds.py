@@ -2,7 +2,21 @@
 
 from typing import Any, TypeGuard
 
-__all__ = ["is_dict", "is_list", "is_pair", "is_tuple", "settled"]
+__all__ = ["is_batch", "is_dict", "is_list", "is_pair", "is_tuple", "settled"]
+
+_SETTLED = frozenset((str, int, float, bool, bytes, type(None)))
+"""Types of values that stay as they are; the most usual ones."""
+
+
+def is_batch(record: object) -> bool:
+    """Whether a record is a table or a batch of pyarrow's, which need not be installed.
+
+    Example:
+        >>> is_batch({"a": 1})
+        False
+    """
+    kind = type(record)
+    return kind.__module__ == "pyarrow.lib" and kind.__name__ in ("RecordBatch", "Table")
 
 
 def is_pair(record: object) -> TypeGuard[tuple[Any, Any]]:
@@ -42,8 +56,13 @@ def settled(value: Any) -> Any:  # noqa: ANN401 - of the same type
         >>> kept
         {'seen': [1]}
     """
+    if type(value) in _SETTLED:
+        return value
     if is_dict(value):
-        return {name: settled(part) for name, part in value.items()}
+        return {
+            name: part if type(part) in _SETTLED else settled(part)  # a call a part would cost most
+            for name, part in value.items()
+        }
     if is_list(value):
         return [settled(part) for part in value]
     if is_tuple(value):

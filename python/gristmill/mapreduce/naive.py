@@ -21,6 +21,7 @@ from gristmill.mapreduce.columns import unpacked
 from gristmill.mapreduce.context import Context
 from gristmill.mapreduce.definition import Functions, pickled
 from gristmill.mapreduce.functions import PAIRS, bound, records_of
+from gristmill.mapreduce.kinds import is_batch
 from gristmill.mapreduce.mapping import batch_function
 from gristmill.mapreduce.pickling import as_it_is, loads
 from gristmill.mapreduce.plain_aggregates import aggregated
@@ -29,7 +30,7 @@ from gristmill.mapreduce.plan import Split
 from gristmill.mapreduce.preparing import functions_of, partitions_of, side_files, source_of
 from gristmill.mapreduce.reducing import batches_of
 from gristmill.mapreduce.spec import Spec
-from gristmill.mapreduce.table_writer import is_batch, rows_of
+from gristmill.mapreduce.table_writer import rows_of
 
 __all__ = ["Circumstances", "Outcome", "Pair", "run_naively"]
 

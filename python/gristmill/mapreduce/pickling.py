@@ -4,8 +4,7 @@ from types import ModuleType
 from typing import Any
 
 from gristmill import _core
-from gristmill.mapreduce.kinds import is_pair
-from gristmill.mapreduce.table_writer import is_batch
+from gristmill.mapreduce.kinds import is_batch, is_pair
 
 __all__ = ["as_it_is", "by_value", "dumps", "loads"]
 

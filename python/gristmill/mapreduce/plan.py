@@ -8,7 +8,15 @@ as many. Splits are a function of the input and of the job's options, never of w
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["NO_MAX", "PARTITION_BYTES", "Plan", "Split", "split_bytes", "split_records"]
+__all__ = [
+    "NO_MAX",
+    "PARTITION_BYTES",
+    "Plan",
+    "Split",
+    "partitions",
+    "split_bytes",
+    "split_records",
+]
 
 PARTITION_BYTES = 256_000_000
 """One partition for as many bytes of input, unless the job says how many."""
@@ -52,6 +60,23 @@ class Plan:
     def bytes(self) -> int:
         """Bytes of the whole input."""
         return sum(split.bytes for split in self.splits)
+
+
+def partitions(input_bytes: int, *, of_user: bool) -> int:
+    """Return how many partitions a job has by default; more where user code reduces them.
+
+    Decision: docs/decisions/parts-of-user-code.md.
+
+    Example:
+        >>> [partitions(size * 1_000_000, of_user=True) for size in (0, 4, 20, 300, 10_000)]
+        [1, 1, 5, 32, 40]
+        >>> [partitions(size * 1_000_000, of_user=False) for size in (0, 4, 20, 300, 10_000)]
+        [1, 1, 1, 2, 40]
+    """
+    least = max(1, -(-input_bytes // PARTITION_BYTES))
+    if not of_user:
+        return least
+    return max(least, min(-(-input_bytes // _SPLIT_MIN_BYTES), _SPLITS_WANTED))
 
 
 def split_bytes(input_bytes: int, split_min: int, split_max: int) -> int:

@@ -21,7 +21,7 @@ from gristmill.mapreduce.formats import Format, Input, Output
 from gristmill.mapreduce.inputs import Inputs
 from gristmill.mapreduce.partitioners import Ranges
 from gristmill.mapreduce.paths import named_places
-from gristmill.mapreduce.plan import PARTITION_BYTES, Plan
+from gristmill.mapreduce.plan import Plan, partitions
 from gristmill.mapreduce.run_options import Options
 from gristmill.mapreduce.source import script
 from gristmill.mapreduce.spec import Spec
@@ -127,7 +127,8 @@ def partitions_of(job: Spec, plan: Plan) -> int:
         return 0
     if isinstance(job.partition_by, Ranges):
         return len(job.partition_by.cuts) + 1
-    return job.parts or max(1, -(-plan.bytes // PARTITION_BYTES))
+    of_user = not isinstance(job.reduce, Aggregate) or job.sort_by is not None
+    return job.parts or partitions(plan.bytes, of_user=of_user)
 
 
 def functions_of(job: Spec) -> Functions:

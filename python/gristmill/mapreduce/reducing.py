@@ -46,13 +46,10 @@ class Reducer:
     combined: bool = False
     """Whether the job has a combiner, so that values may be what that gave."""
 
-    def aggregated(self, take: Callable[[_core.Groups], None], *, counts: bool = False) -> None:
-        """Write what the engine has made of each key, or, if that is asked, of how many values."""
+    def aggregated(self, take: Callable[[_core.Groups], None]) -> None:
+        """Write what the engine has made of each key."""
         try:
-            if counts:
-                self.consume((key, len(values)) for key, values in self.groups)
-            else:
-                take(self.groups)
+            take(self.groups)
         except (Exception, SystemExit) as error:
             raise TaskFailure(describe(error, doing="write the output")) from error
 

@@ -218,6 +218,7 @@ class Task:
         groups = _core.Groups(
             self.spec_json,
             aggregate=None if aggregate is None else aggregate.spec,
+            counts=aggregate is not None and aggregate.counts,
             ordered=functions.group_by is not None or functions.sort_by is not None,
             ranked=functions.cuts is not None,
         )
@@ -226,7 +227,7 @@ class Task:
         reducer = Reducer(groups, main.consume, self.context, combined)
         self._hook("setup", functions.setup, None)
         if aggregate is not None:
-            reducer.aggregated(main.take, counts=aggregate.counts)
+            reducer.aggregated(main.take)
         elif functions.reduce_batches is not None:
             reducer.batches(bound(functions.reduce_batches, self.context))
         elif callable(functions.reduce):

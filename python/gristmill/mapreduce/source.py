@@ -1,6 +1,5 @@
 """The file that defines a job, as it was: `mending.py` compares it with what it is now."""
 
-import hashlib
 import os
 import sys
 from dataclasses import dataclass, field
@@ -32,12 +31,14 @@ class Source:
     @classmethod
     def of(cls, path: str, **given: Any) -> "Source | None":  # noqa: ANN401 - the fields
         """Return what is in a file now; `None` if that cannot be read."""
+        from hashlib import sha256  # workers need none
+
         try:
             text = Path(path).read_bytes()
         except OSError:
             return None
         path = os.path.abspath(path)  # noqa: PTH100 - links stay
-        return cls(path=path, sha256=hashlib.sha256(text).hexdigest(), **given)
+        return cls(path=path, sha256=sha256(text).hexdigest(), **given)
 
 
 def script() -> Source | None:

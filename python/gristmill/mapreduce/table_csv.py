@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from gristmill.mapreduce.column_names import as_columns, check_columns, check_has, named_twice
 from gristmill.mapreduce.combine_splits import Several, is_shared, shared
@@ -187,6 +187,7 @@ class _RowReader:
 
     def __init__(self, source: Csv, what: dict[str, Any]) -> None:
         self._native = lines_of(what, text=False)
+        self._multiline = source.multiline
         self._decode = decoder(source.encoding, "strict")
         self._at: Where | None = None
         self._raw: list[bytes] = []
@@ -231,23 +232,26 @@ class _RowReader:
         return self
 
     def __next__(self) -> object:
-        source = self._source
-        if source.header:
+        if self._names is None and self._source.header:
             self.names()
         row = self._row()
         while not row:  # an empty line
             row = self._row()
         self._count += 1
-        if self._names is None:
+        names = self._names
+        if names is None:
             return tuple(row)
-        if len(row) != len(self._names):
-            by = "the header names" if source.header else "columns= names"
-            raise BadRecord(
-                f"the row has {len(row)} fields, and {by} {len(self._names)}",
-                "" if source.multiline else _LINES_OF_ONE_FIELD,
-            )
-        record = dict(zip(self._names, row, strict=True))
+        if len(row) != len(names):
+            raise self._other_length(row, names)
+        record = dict(zip(names, row))  # noqa: B905 - the lengths are equal, and this is each row
         return record if self._wanted is None else {name: record[name] for name in self._wanted}
+
+    def _other_length(self, row: list[str], names: list[str]) -> BadRecord:
+        by = "the header names" if self._source.header else "columns= names"
+        return BadRecord(
+            f"the row has {len(row)} fields, and {by} {len(names)}",
+            "" if self._multiline else _LINES_OF_ONE_FIELD,
+        )
 
     def _row(self) -> list[str]:
         self._at = None
@@ -271,17 +275,20 @@ class _RowReader:
         self._count += 1
 
     def _lines(self) -> Iterator[str]:
-        for line in self._native.native:
-            assert isinstance(line, bytes)
-            if self._at is None:
-                self._at = self._native.where()
-            self._raw.append(line)
-            yield self._decode(line) + "\n"
-            if self._raw and not self._source.multiline:  # the same row asks for more
+        decode, raw = self._decode, self._raw
+        lines = cast("Iterable[bytes]", self._native.native)
+        for line in lines:
+            raw.append(line)
+            yield decode(line) + "\n"
+            if not raw:  # a new row begins
+                continue
+            if not self._multiline:  # the same row asks for more
                 raise BadRecord(
                     "a quoted field does not end on its line, and with multiline=False it must",
                     "close its quote, or leave multiline=False out if the field holds a newline",
                 )
+            if self._at is None:
+                self._at = self._native.where()
 
     def where(self) -> Where:
         """Return where the row that came last begins."""

@@ -13,6 +13,7 @@ one that does not fit the schema that the user gave. See docs/decisions/one-sche
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
@@ -25,10 +26,10 @@ from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.fields import fields_of
 from gristmill.mapreduce.formats import BadRecord
 from gristmill.mapreduce.keys import without_order
-from gristmill.mapreduce.kinds import is_dict, is_pair, is_tuple, settled
+from gristmill.mapreduce.kinds import is_batch, is_dict, is_pair, is_tuple, settled
 from gristmill.mapreduce.paths import set_aside
 
-__all__ = ["ADVICE", "GROUP_ROWS", "TableWriter", "is_batch", "rows_of", "to_rows"]
+__all__ = ["ADVICE", "GROUP_ROWS", "TableWriter", "rows_of", "to_rows"]
 
 GROUP_ROWS = 65_536
 
@@ -63,7 +64,7 @@ class TableWriter:
 
     def write(self, record: Any) -> None:  # noqa: ANN401 - dicts, pairs, batches
         """Write a record, or all rows of a batch or table."""
-        if is_batch(record):
+        if type(record) is not dict and is_batch(record):
             self._flush()
             self._put(
                 self._selected(self._arrow.table(record) if _is_record_batch(record) else record)
@@ -136,7 +137,7 @@ class TableWriter:
     def _made(self) -> Any:  # noqa: ANN401 - a pyarrow.Table
         if self._given is None:
             names = dict.fromkeys(() if self._schema is None else self._schema.names)
-            names |= dict.fromkeys(name for row in self._rows for name in row)
+            names |= dict.fromkeys(chain.from_iterable(self._rows))
             if not names:
                 raise BadRecord("a record has no columns", ADVICE)
             return self._arrow.table({name: self._column(name, inferred) for name in names})
@@ -267,17 +268,6 @@ ADVICE = "make the types equal, or give the output schema="
 """What to do about values that no type of a column holds together."""
 
 _ADVICE_GIVEN = "give the column of schema= a type that holds all values"
-
-
-def is_batch(record: object) -> bool:
-    """Whether a record is a table or a batch of pyarrow's, which need not be installed.
-
-    Example:
-        >>> is_batch({"a": 1})
-        False
-    """
-    kind = type(record)
-    return kind.__module__ == "pyarrow.lib" and kind.__name__ in ("RecordBatch", "Table")
 
 
 def rows_of(batch: Any) -> list[Any]:  # noqa: ANN401 - a batch or table

@@ -16,7 +16,7 @@ from gristmill import _core
 from gristmill.mapreduce.context import NamedOutput
 from gristmill.mapreduce.failures import shown
 from gristmill.mapreduce.formats import Output, Where, Writer
-from gristmill.mapreduce.table_writer import TableWriter, is_batch, rows_of
+from gristmill.mapreduce.kinds import is_batch
 
 __all__ = ["TaskFiles"]
 
@@ -95,7 +95,6 @@ class _File:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
         self._lines = writer if isinstance(writer, _core.LineWriter) else None
-        self._takes_batches = isinstance(writer, TableWriter)
         self._count = 0
 
     @property
@@ -114,8 +113,10 @@ class _File:
             self._writer.write(record)
 
     def _write_batch(self, batch: Any) -> None:  # noqa: ANN401 - a batch or table
+        from gristmill.mapreduce.table_writer import TableWriter, rows_of
+
         self._count += batch.num_rows
-        if self._takes_batches:
+        if isinstance(self._writer, TableWriter):
             self._writer.write(batch)
             return
         for row in rows_of(batch):
@@ -126,8 +127,13 @@ class _File:
         if self._lines is not None:
             self._lines.consume(records)
             return
+        write = self._writer.write
         for record in records:
-            self.write(record)
+            if type(record) is not dict and is_batch(record):
+                self._write_batch(record)
+            else:
+                self._count += 1
+                write(record)
 
     def take(self, groups: "_core.Groups") -> None:
         """Write each key with its aggregate."""

@@ -2,7 +2,7 @@
 
 use super::decimal::Decimal;
 use super::read::{Reader, Token};
-use super::{digits, moment};
+use super::{digits, exact, moment};
 
 /// What follows where something is left out.
 const CUT: &str = "...";
@@ -45,24 +45,32 @@ pub fn display(encoded: &[u8], characters_max: usize) -> String {
 /// Shows one value, and says whether all of it: it stops once more than `enough` characters are there. `None` where the bytes are no value's.
 fn show(out: &mut String, encoded: &[u8], enough: usize) -> Option<bool> {
     let mut reader = Reader::new(encoded);
-    // How many elements each open tuple has so far.
-    let mut elements: Vec<usize> = Vec::new();
+    // How each open tuple, list or dict began, and how many elements it has so far.
+    let mut open: Vec<(Token<'_>, usize)> = Vec::new();
     loop {
         let token = reader.token().ok()??;
         if token == Token::End {
-            let count = elements.pop()?;
-            out.push_str(if count == 1 { ",)" } else { ")" });
+            out.push_str(match open.pop()? {
+                (Token::List, _) => "]",
+                (Token::Dict, _) => "}",
+                (_, 1) => ",)",
+                _ => ")",
+            });
         } else {
-            if let Some(count) = elements.last_mut() {
-                out.push_str(if *count == 0 { "" } else { ", " });
+            if let Some((kind, count)) = open.last_mut() {
+                out.push_str(match (&kind, *count) {
+                    (_, 0) => "",
+                    (Token::Dict, count) if count % 2 == 1 => ": ",
+                    _ => ", ",
+                });
                 *count += 1;
             }
             show_token(out, &token, enough);
-            if token == Token::Begin {
-                elements.push(0);
+            if matches!(token, Token::Begin | Token::List | Token::Dict) {
+                open.push((token, 0));
             }
         }
-        if elements.is_empty() {
+        if open.is_empty() {
             return Some(true);
         }
         if out.len() > enough.saturating_mul(4) {
@@ -92,7 +100,13 @@ fn show_token(out: &mut String, token: &Token<'_>, enough: usize) {
             out.extend(["gm.desc(", &shown, ")"]);
         }
         Token::Begin => out.push('('),
+        Token::List => out.push('['),
+        Token::Dict => out.push('{'),
         Token::End => out.push(')'),
+        Token::Written(written) => out.extend(["Decimal('", written, "')"]),
+        Token::Duration { days, micros } => out.push_str(&exact::duration(*days, *micros)),
+        Token::Moment(moment) => out.push_str(&exact::shown(moment)),
+        Token::Uuid { bytes, .. } => out.push_str(&exact::uuid(bytes)),
         Token::Pickled(pickle) => out.push_str(&format!("<pickled, {} bytes>", pickle.len())),
         Token::Text(text) => {
             let quote = quote(text.contains('\''), text.contains('"'));

@@ -20,9 +20,17 @@
 //!  42, 43        datetime     without a time zone; in UTC: microseconds since the year 1, 8 bytes, the sign bit flipped
 //!  44 ...        decimal      sign, exponent, digits (`decimal.rs`)
 //!  45 ... ff ff  descending   the complement of another value's encoding; ff inside it is ff 00
+//!  46 ... 00     decimal      as it is written, in ASCII (`exact.rs`, also of what follows)
+//!  47            duration     days, 4 bytes; microseconds of a day, 8 bytes; the sign bits flipped
+//!  48, 49        time, datetime  with the zone, and which of two equal times it is
+//!  4a            UUID         how safe it is, 1 byte; 16 bytes
+//!  4b ... 00     list         its elements one after another
+//!  4c ... 00     dict         its keys and values, one after another
 //! ```
 //!
-//! The rules that must hold: comparing two encodings as bytes compares the values, types first (so `1`, `1.0` and `True` are three
+//! Those from 46 on are of values alone: they keep all there is of a value, and nobody compares them but for being equal.
+//!
+//! The rules that must hold: comparing two encodings of keys as bytes compares the keys, types first (so `1`, `1.0` and `True` are three
 //! keys, in this order; `order.rs` has bytes that compare numbers by what they are worth); a value has one encoding; no encoding begins with another, nor with FF, so that values stand
 //! one behind another without lengths between them.
 //!
@@ -37,6 +45,7 @@ pub mod decimal;
 pub mod descending;
 mod digits;
 pub mod display;
+pub mod exact;
 pub mod fields;
 pub mod hash;
 pub mod moment;
@@ -51,7 +60,7 @@ pub use decimal::Decimal;
 pub use display::display;
 pub use hash::{hash, partition};
 pub use read::{Reader, Token};
-pub use skip::{prefix, skip};
+pub use skip::{elements, prefix, skip};
 pub use write::Writer;
 
 use crate::{Error, Kind};
@@ -83,6 +92,13 @@ pub(crate) mod code {
     pub(crate) const AWARE: u8 = 0x43;
     pub(crate) const DECIMAL: u8 = 0x44;
     pub(crate) const DESCENDING: u8 = 0x45;
+    pub(crate) const WRITTEN: u8 = 0x46;
+    pub(crate) const DURATION: u8 = 0x47;
+    pub(crate) const TIME: u8 = 0x48;
+    pub(crate) const ZONED: u8 = 0x49;
+    pub(crate) const UUID: u8 = 0x4a;
+    pub(crate) const LIST: u8 = 0x4b;
+    pub(crate) const DICT: u8 = 0x4c;
     /// Of `order.rs` alone: below and above all finite numbers, no number, and more of a number.
     pub(crate) const BELOW: u8 = 0x0a;
     pub(crate) const ABOVE: u8 = 0x1e;

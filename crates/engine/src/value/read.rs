@@ -8,6 +8,7 @@ use std::str::Utf8Error;
 
 use super::decimal::{self, Decimal};
 use super::descending::{end_of_descending, turned_back};
+use super::exact::{self, Moment};
 use super::skip::{end_of_escaped, fixed_length};
 use super::{DEPTH_MAX, DESCENDING_DEPTH, code, malformed};
 use crate::{Error, Result};
@@ -36,7 +37,11 @@ pub enum Token<'a> {
     Boolean(bool),
     /// A tuple begins: its elements follow.
     Begin,
-    /// The tuple begun last ends.
+    /// A list begins: its elements follow.
+    List,
+    /// A dict begins: its keys follow, each with its value behind it.
+    Dict,
+    /// The tuple, list or dict begun last ends.
     End,
     /// What Python's `pickle` made.
     Pickled(Cow<'a, [u8]>),
@@ -53,6 +58,24 @@ pub enum Token<'a> {
     Decimal(Decimal),
     /// A value whose order is turned: its encoding.
     Descending(Vec<u8>),
+    /// A decimal number as it is written.
+    Written(Cow<'a, str>),
+    /// So many days and microseconds of a day.
+    Duration {
+        /// Days, which may be below zero.
+        days: i32,
+        /// Microseconds beside them.
+        micros: i64,
+    },
+    /// A time of day, or a datetime, with all that belongs to it.
+    Moment(Moment<'a>),
+    /// A UUID.
+    Uuid {
+        /// Python's `is_safe`.
+        safety: u8,
+        /// Its bytes.
+        bytes: [u8; 16],
+    },
 }
 
 /// Reads values that stand one behind another.
@@ -151,13 +174,18 @@ impl<'a> Reader<'a> {
             };
         };
         let (token, length) = match *first {
-            code::TUPLE if self.depth + self.outer >= DEPTH_MAX => {
+            code::TUPLE | code::LIST | code::DICT if self.depth + self.outer >= DEPTH_MAX => {
                 let expected = format!("no tuple deeper than {DEPTH_MAX}");
                 return Err(malformed(self.at, Some(*first), &expected));
             }
-            code::TUPLE => {
+            code::TUPLE | code::LIST | code::DICT => {
                 self.depth += 1;
-                (Token::Begin, 1)
+                let token = match *first {
+                    code::TUPLE => Token::Begin,
+                    code::LIST => Token::List,
+                    _ => Token::Dict,
+                };
+                (token, 1)
             }
             code::NULL if self.depth == 0 => (Token::Null, 1),
             code::NULL if behind.first() == Some(&code::ESCAPE) => (Token::Null, 2),
@@ -165,7 +193,9 @@ impl<'a> Reader<'a> {
                 self.depth -= 1;
                 (Token::End, 1)
             }
-            code::BYTES | code::TEXT | code::PICKLED => self.escaped(*first, behind)?,
+            code::BYTES | code::TEXT | code::PICKLED | code::WRITTEN => {
+                self.escaped(*first, behind)?
+            }
             code::DESCENDING => self.descending(behind)?,
             _ => self.fixed(*first, rest)?,
         };
@@ -188,6 +218,7 @@ impl<'a> Reader<'a> {
         };
         let token = match first {
             code::TEXT => Token::Text(self.utf8(content)?),
+            code::WRITTEN => Token::Written(self.utf8(content)?),
             code::BYTES => Token::Bytes(content),
             _ => Token::Pickled(content),
         };
@@ -260,6 +291,8 @@ impl<'a> Reader<'a> {
                 micros: last(encoding).map_or(0, i64::from_be_bytes) ^ i64::MIN,
                 utc: first == code::AWARE,
             },
+            code::DURATION | code::TIME | code::ZONED | code::UUID => exact::read(encoding)
+                .ok_or_else(|| malformed(self.at, Some(first), "a value in its only form"))?,
             code::DECIMAL => {
                 let decimal = decimal::read(encoding);
                 let decimal = decimal
@@ -292,7 +325,7 @@ impl<'a> Iterator for Reader<'a> {
 }
 
 /// The content, each zero without the escape behind it.
-fn unescape(raw: &[u8], zeros: usize) -> Vec<u8> {
+pub(super) fn unescape(raw: &[u8], zeros: usize) -> Vec<u8> {
     let mut content = Vec::with_capacity(raw.len() - zeros);
     let mut rest = raw;
     while let Some(zero) = memchr::memchr(0, rest) {

@@ -67,6 +67,30 @@ pub fn prefix(encoded: &[u8], elements: usize) -> Result<&[u8]> {
     Ok(encoded.get(..end).unwrap_or(encoded))
 }
 
+/// How many elements the tuple has that `encoded` is.
+///
+/// An error (`bad_input`) where it is no tuple.
+///
+/// ```
+/// use gristmill_engine::value::elements;
+/// assert_eq!(elements(b"\x05\x02word\0\x15\x07\0")?, 2); // ("word", 7)
+/// assert!(elements(b"\x15\x07").is_err());
+/// # Ok::<(), gristmill_engine::Error>(())
+/// ```
+pub fn elements(encoded: &[u8]) -> Result<u64> {
+    prefix(encoded, 0)?;
+    let (mut at, mut count) = (1, 0);
+    loop {
+        let rest = encoded.get(at..).unwrap_or_default();
+        at += match rest {
+            [code::NULL, code::ESCAPE, ..] => 2,
+            [code::END, ..] => return Ok(count),
+            _ => skip_any::<false>(rest, 1, at)?,
+        };
+        count += 1;
+    }
+}
+
 /// Bytes of the first value in `bytes`, written by [`super::order::ordered`].
 pub(super) fn skip_ordered(bytes: &[u8]) -> Result<usize> {
     skip_any::<true>(bytes, 0, 0)
@@ -82,11 +106,11 @@ fn skip_any<const ORDERED: bool>(bytes: &[u8], outer: u32, offset: usize) -> Res
             return Err(malformed(offset + at, None, "a value"));
         };
         at += match *first {
-            code::TUPLE if depth == DEPTH_MAX => {
+            code::TUPLE | code::LIST | code::DICT if depth == DEPTH_MAX => {
                 let expected = format!("no tuple deeper than {DEPTH_MAX}");
                 return Err(malformed(offset + at, Some(*first), &expected));
             }
-            code::TUPLE => {
+            code::TUPLE | code::LIST | code::DICT => {
                 depth += 1;
                 1
             }
@@ -96,13 +120,15 @@ fn skip_any<const ORDERED: bool>(bytes: &[u8], outer: u32, offset: usize) -> Res
                 depth -= 1;
                 1
             }
-            code::BYTES | code::TEXT | code::PICKLED => match end_of_escaped(behind) {
-                Some((length, _)) => 1 + length,
-                None => {
-                    let end = offset + bytes.len();
-                    return Err(malformed(end, None, "the zero that ends a value"));
+            code::BYTES | code::TEXT | code::PICKLED | code::WRITTEN => {
+                match end_of_escaped(behind) {
+                    Some((length, _)) => 1 + length,
+                    None => {
+                        let end = offset + bytes.len();
+                        return Err(malformed(end, None, "the zero that ends a value"));
+                    }
                 }
-            },
+            }
             code::DESCENDING => match end_of_descending(behind) {
                 Some(length) => 1 + length,
                 None => {
@@ -172,6 +198,11 @@ pub(super) fn fixed_length(rest: &[u8]) -> Result<usize, (Option<u8>, &'static s
         Some(code::FALSE | code::TRUE) => Ok(1),
         Some(code::DOUBLE | code::NAIVE | code::AWARE) => Ok(9),
         Some(code::DATE) => Ok(5),
+        Some(code::DURATION) => Ok(13),
+        Some(code::UUID) => Ok(18),
+        Some(code::TIME | code::ZONED) => {
+            super::exact::length(rest).ok_or((None, "the end of a time zone"))
+        }
         Some(code::DECIMAL) => super::decimal::length(rest).ok_or((None, "the end of a decimal")),
         Some(code @ (code::NEGATIVE | code::POSITIVE)) => {
             let Some(length) = rest.get(1) else {

@@ -109,9 +109,15 @@ pub fn pickled(out: &mut Vec<u8>, value: &[u8]) {
 }
 
 #[inline]
-fn escaped(out: &mut Vec<u8>, code: u8, mut content: &[u8]) {
+pub(super) fn escaped(out: &mut Vec<u8>, code: u8, content: &[u8]) {
     out.reserve(content.len() + 2);
     out.push(code);
+    escape(out, content);
+}
+
+/// Appends content and its end, without a code.
+#[inline]
+pub(super) fn escape(out: &mut Vec<u8>, mut content: &[u8]) {
     while let Some(zero) = memchr::memchr(0, content) {
         let (before, behind) = content.split_at(zero + 1);
         out.extend_from_slice(before);
@@ -259,7 +265,38 @@ pub fn begin_tuple(out: &mut Vec<u8>) {
     out.push(code::TUPLE);
 }
 
-/// Ends the tuple begun last.
+/// Begins a list: what is written until [`end_tuple`] are its elements.
+///
+/// ```
+/// use gristmill_engine::value::write;
+/// let mut out = Vec::new();
+/// write::begin_list(&mut out);
+/// write::int(&mut out, 1);
+/// write::end_tuple(&mut out);
+/// assert_eq!(out, [0x4b, 0x15, 1, 0x00]);
+/// ```
+#[inline]
+pub fn begin_list(out: &mut Vec<u8>) {
+    out.push(code::LIST);
+}
+
+/// Begins a dict: what is written until [`end_tuple`] are its keys, each with its value behind it.
+///
+/// ```
+/// use gristmill_engine::value::write;
+/// let mut out = Vec::new();
+/// write::begin_dict(&mut out);
+/// write::text(&mut out, "a");
+/// write::null_in_tuple(&mut out);
+/// write::end_tuple(&mut out);
+/// assert_eq!(out, [0x4c, 0x02, b'a', 0x00, 0x00, 0xff, 0x00]);
+/// ```
+#[inline]
+pub fn begin_dict(out: &mut Vec<u8>) {
+    out.push(code::DICT);
+}
+
+/// Ends the tuple, list or dict begun last.
 ///
 /// ```
 /// use gristmill_engine::value::write;

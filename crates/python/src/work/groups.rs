@@ -6,6 +6,7 @@ use gristmill_engine::Error;
 use gristmill_engine::aggregate::Aggregate;
 use gristmill_engine::merge::groups as merge;
 use gristmill_engine::task::{feed_of, group_mark};
+use gristmill_engine::value::{elements, write};
 use gristmill_engine::worker::{Pulse, RecordPosition};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -20,6 +21,8 @@ use crate::stores::{runs_read, stores};
 pub struct Groups {
     groups: merge::Groups,
     aggregate: Option<Aggregate>,
+    /// Whether of its result only the number of values is wanted.
+    counts: bool,
     /// The memory for a key's result.
     room: usize,
     /// What the aggregate has made of the group's values.
@@ -29,14 +32,21 @@ pub struct Groups {
 #[pymethods]
 impl Groups {
     #[new]
-    #[pyo3(signature = (spec, *, aggregate = None, ordered = false, ranked = false))]
-    fn new(spec: &str, aggregate: Option<&str>, ordered: bool, ranked: bool) -> PyResult<Self> {
+    #[pyo3(signature = (spec, *, aggregate = None, counts = false, ordered = false, ranked = false))]
+    fn new(
+        spec: &str,
+        aggregate: Option<&str>,
+        counts: bool,
+        ordered: bool,
+        ranked: bool,
+    ) -> PyResult<Self> {
         let spec = spec_of(spec)?;
         let aggregate = aggregate_of(aggregate)?;
         let feed = feed_of(&spec, stores().disk().clone()).or_raise()?;
         Ok(Groups {
             groups: merge::Groups::new(feed, merge::Form { ordered, ranked }, note),
             aggregate,
+            counts,
             room: spec.chunk_bytes,
             result: Vec::new(),
         })
@@ -106,6 +116,12 @@ impl Groups {
         let found = self
             .groups
             .next_aggregate(aggregate, self.room, &mut self.result)?;
+        if found && self.counts {
+            // A set of a million texts is counted here, not made in Python.
+            let count = elements(&self.result)?;
+            self.result.clear();
+            write::unsigned(&mut self.result, count);
+        }
         Ok(found.then_some((self.groups.key(), &self.result)))
     }
 }

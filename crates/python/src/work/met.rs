@@ -16,14 +16,6 @@ pub struct Met {
 }
 
 impl Met {
-    /// Notes a type, if anybody asks.
-    #[inline]
-    pub fn note(met: Option<&mut Met>, kind: u16) {
-        if let Some(met) = met {
-            met.types |= kind;
-        }
-    }
-
     /// The place of an element of the tuple here; the last one stands for nothing that could be said.
     #[inline]
     pub fn element(&mut self, at: usize) -> &mut Met {

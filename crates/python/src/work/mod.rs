@@ -13,6 +13,7 @@ mod combine;
 mod emitter;
 mod files;
 mod groups;
+mod held;
 mod lines;
 mod met;
 mod pairs;

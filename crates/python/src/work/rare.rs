@@ -1,7 +1,8 @@
-//! Keys of rarer types: Decimal, date, datetime, `gm.desc`. Python takes them apart and makes them (`mapreduce/keys.py`).
+//! Keys of rarer types: Decimal, date, datetime, `gm.desc`. Python takes them apart and makes them (`mapreduce/keys.py`),
+//! but for dates and datetimes that are plain (`held.rs`).
 //!
 //! ```text
-//!   key ──parts_of──▶ (kind, content) ──▶ the engine's encoding ──▶ made by date, datetime, decimal
+//!   key ──parts_of──▶ (kind, content) ──▶ the engine's encoding ──▶ made by decimal
 //! ```
 
 use gristmill_engine::task::kinds;
@@ -11,8 +12,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
 
-use super::OrRaise;
 use super::met::Met;
+use super::{OrRaise, held};
 
 /// A function of `mapreduce/keys.py`.
 macro_rules! python {
@@ -40,6 +41,16 @@ pub fn write<'py>(
     out: &mut Vec<u8>,
     met: &mut Met,
 ) -> PyResult<Rare<'py>> {
+    if let Some(day) = held::exact_date(value)? {
+        met.types |= kinds::DATE;
+        moment::write_date(out, day);
+        return Ok(Rare::Written);
+    }
+    if let Some((micros, utc)) = held::exact_datetime(value)? {
+        met.types |= if utc { kinds::AWARE } else { kinds::NAIVE };
+        moment::write_datetime(out, micros, utc);
+        return Ok(Rare::Written);
+    }
     let parts = python!(value.py(), "parts_of").call1((value,))?;
     if parts.is_none() {
         return Ok(Rare::Not);
@@ -87,16 +98,6 @@ pub fn is_decimal(value: &Bound<'_, PyAny>) -> bool {
     static DECIMAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let class: PyResult<&Bound<'_, PyAny>> = DECIMAL.import(value.py(), "decimal", "Decimal");
     class.is_ok_and(|class| value.is_instance(class).unwrap_or(false))
-}
-
-/// Python's date.
-pub fn date(py: Python<'_>, day: u32) -> PyResult<Bound<'_, PyAny>> {
-    python!(py, "date_of").call1((day,))
-}
-
-/// Python's datetime.
-pub fn datetime(py: Python<'_>, micros: i64, utc: bool) -> PyResult<Bound<'_, PyAny>> {
-    python!(py, "datetime_of").call1((micros, utc))
 }
 
 /// Python's Decimal.

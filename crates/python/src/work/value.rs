@@ -1,7 +1,7 @@
 //! Python objects as the engine's values, and back.
 //!
 //! Keys are of the types that have an order: str, bytes, int, float, bool, None, Decimal, date, datetime, `gm.desc` of one,
-//! and tuples of them. Other values are pickled.
+//! and tuples of them. Values are also lists, dicts and what `held.rs` takes; all others are pickled.
 
 use gristmill_engine::task::kinds;
 use gristmill_engine::value::{
@@ -12,11 +12,11 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyNone, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyNone, PyString, PyTuple};
 
-use super::OrRaise;
 use super::met::Met;
 use super::rare::{self, Rare};
+use super::{OrRaise, held};
 use crate::error::{to_python, type_error};
 
 /// Appends a key; `met` learns of which types it is. Whether its order may be turned, in whole or in part.
@@ -47,7 +47,7 @@ pub fn write_key_as(
         return Ok(false);
     }
     let start = out.len();
-    if write_ordered(key, out, 0, Some(met))? {
+    if write_ordered(key, out, 0, met)? {
         return Ok(met.has_descending());
     }
     out.truncate(start);
@@ -57,10 +57,14 @@ pub fn write_key_as(
 /// Appends a value: pickled where it is of no other type.
 #[inline]
 pub fn write_value(value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> {
+    if write_scalar(value, out, 0, false).is_ok_and(|kind| kind.is_some()) {
+        return Ok(());
+    }
     let start = out.len();
-    match write_ordered(value, out, 0, None) {
-        Ok(true) => return Ok(()),
-        Ok(false) => {}
+    let mut met = held::Met::new(start);
+    match write_held(value, out, 0, &mut met) {
+        Ok(true) if !met.is_shared() => return Ok(()),
+        Ok(_) => {}
         // Text that is not UTF-8 and the like: what has no encoding is pickled.
         Err(error) if error.is_instance_of::<PyValueError>(value.py()) => {}
         Err(error) => return Err(error),
@@ -74,6 +78,90 @@ pub fn write_value(value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> 
     Ok(())
 }
 
+/// Appends a value as it is; false where it is to be pickled.
+fn write_held(
+    value: &Bound<'_, PyAny>,
+    out: &mut Vec<u8>,
+    depth: u32,
+    met: &mut held::Met,
+) -> PyResult<bool> {
+    if write_scalar(value, out, depth, false)?.is_some() {
+        return Ok(true);
+    }
+    if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+        // There is only one empty tuple: it may stand anywhere.
+        if !tuple.is_empty() {
+            met.go_in(value, depth, false)?;
+        }
+        refuse_deeper(depth)?;
+        write::begin_tuple(out);
+        for element in tuple.iter() {
+            if met.is_long(out) || !write_held(&element, out, depth + 1, met)? {
+                return Ok(false);
+            }
+        }
+    } else if let Ok(list) = value.cast_exact::<PyList>() {
+        met.go_in(value, depth, true)?;
+        write::begin_list(out);
+        for element in list.iter() {
+            if met.is_long(out) || !write_held(&element, out, depth + 1, met)? {
+                return Ok(false);
+            }
+        }
+    } else if let Ok(dict) = value.cast_exact::<PyDict>() {
+        met.go_in(value, depth, true)?;
+        write::begin_dict(out);
+        for (name, element) in dict.iter() {
+            let is_written = !met.is_long(out)
+                && write_held(&name, out, depth + 1, met)?
+                && write_held(&element, out, depth + 1, met)?;
+            if !is_written {
+                return Ok(false);
+            }
+        }
+    } else {
+        return held::write(value, out);
+    }
+    write::end_tuple(out);
+    Ok(true)
+}
+
+/// Appends what has no parts, if `value` is such; says of which kind it is, for keys. As a key every NaN is the same one.
+#[inline]
+fn write_scalar(
+    value: &Bound<'_, PyAny>,
+    out: &mut Vec<u8>,
+    depth: u32,
+    as_key: bool,
+) -> PyResult<Option<u16>> {
+    Ok(Some(if let Ok(text) = value.cast_exact::<PyString>() {
+        write::text(out, utf8(text)?);
+        kinds::TEXT
+    } else if let Ok(int) = value.cast_exact::<PyInt>() {
+        write_int(int.as_any(), out)?;
+        kinds::INT
+    } else if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+        write::bytes(out, bytes.as_bytes());
+        kinds::BYTES
+    } else if let Ok(double) = value.cast_exact::<PyFloat>() {
+        let double = double.value();
+        write::double(out, if as_key { one_nan(double) } else { double });
+        kinds::FLOAT
+    } else if let Ok(boolean) = value.cast_exact::<PyBool>() {
+        write::boolean(out, boolean.is_true());
+        kinds::BOOL
+    } else if value.is_none() {
+        if depth > 0 {
+            write::null_in_tuple(out);
+        } else {
+            write::null(out);
+        }
+        0
+    } else {
+        return Ok(None);
+    }))
+}
+
 /// What `pickle` cannot name, such as a function made in a function: pickled as it is, by cloudpickle. That is slow.
 #[cold]
 fn by_value<'py>(value: &Bound<'py, PyAny>, error: PyErr) -> PyResult<Bound<'py, PyAny>> {
@@ -84,62 +172,40 @@ fn by_value<'py>(value: &Bound<'py, PyAny>, error: PyErr) -> PyResult<Bound<'py,
         .map_err(|_also| error)
 }
 
-/// Appends what has an order; false where `value` has none. With `met`, which learns of types, also subclasses, what counts
-/// as an integer, and types that come back as another object than they were, and every NaN as the same one: as a key.
-pub fn write_ordered(
+/// Appends what has an order; false where `value` has none. Subclasses count, and what stands for an integer; types may come back as
+/// another object than they were. `met` learns of types.
+fn write_ordered(
     value: &Bound<'_, PyAny>,
     out: &mut Vec<u8>,
     depth: u32,
-    mut met: Option<&mut Met>,
+    met: &mut Met,
 ) -> PyResult<bool> {
-    if let Ok(text) = value.cast_exact::<PyString>() {
-        Met::note(met, kinds::TEXT);
-        write::text(out, utf8(text)?);
-    } else if let Ok(int) = value.cast_exact::<PyInt>() {
-        Met::note(met, kinds::INT);
-        write_int(int.as_any(), out)?;
-    } else if let Ok(bytes) = value.cast_exact::<PyBytes>() {
-        Met::note(met, kinds::BYTES);
-        write::bytes(out, bytes.as_bytes());
-    } else if let Ok(double) = value.cast_exact::<PyFloat>() {
-        let double = double.value();
-        write::double(
-            out,
-            if met.is_some() {
-                one_nan(double)
-            } else {
-                double
-            },
-        );
-        Met::note(met, kinds::FLOAT);
-    } else if let Ok(boolean) = value.cast_exact::<PyBool>() {
-        Met::note(met, kinds::BOOL);
-        write::boolean(out, boolean.is_true());
-    } else if value.is_none() {
-        if depth > 0 {
-            write::null_in_tuple(out);
-        } else {
-            write::null(out);
-        }
-    } else if let Ok(tuple) = value.cast_exact::<PyTuple>() {
-        if depth >= DEPTH_MAX {
-            let message = format!("tuples are at most {DEPTH_MAX} deep");
-            return Err(PyValueError::new_err(message));
-        }
-        write::begin_tuple(out);
-        for (at, element) in tuple.iter().enumerate() {
-            let met = met.as_deref_mut().map(|met| met.element(at));
-            if !write_ordered(&element, out, depth + 1, met)? {
-                return Ok(false);
-            }
-        }
-        write::end_tuple(out);
-    } else if let Some(met) = met {
-        return write_similar(value, out, depth, met);
-    } else {
-        return Ok(false);
+    if let Some(kind) = write_scalar(value, out, depth, true)? {
+        met.types |= kind;
+        return Ok(true);
     }
+    let Ok(tuple) = value.cast_exact::<PyTuple>() else {
+        return write_similar(value, out, depth, met);
+    };
+    refuse_deeper(depth)?;
+    write::begin_tuple(out);
+    for (at, element) in tuple.iter().enumerate() {
+        if !write_ordered(&element, out, depth + 1, met.element(at))? {
+            return Ok(false);
+        }
+    }
+    write::end_tuple(out);
     Ok(true)
+}
+
+/// An error (`ValueError`) where as many tuples are open as there may be.
+#[inline]
+pub fn refuse_deeper(depth: u32) -> PyResult<()> {
+    if depth >= DEPTH_MAX {
+        let message = format!("tuples are at most {DEPTH_MAX} deep");
+        return Err(PyValueError::new_err(message));
+    }
+    Ok(())
 }
 
 /// Keys of rarer types, of subclasses, and numbers of other libraries.
@@ -165,12 +231,12 @@ fn write_similar(
         write::double(out, one_nan(double.value()));
     } else if let Ok(tuple) = value.cast::<PyTuple>() {
         let plain = PyTuple::new(value.py(), tuple.iter())?;
-        return write_ordered(plain.as_any(), out, depth, Some(met));
+        return write_ordered(plain.as_any(), out, depth, met);
     } else if let Some(int) = index_of(value)? {
         met.types |= kinds::INT;
         write_int(&int, out)?;
     } else if let Some(number) = number_of_array_library(value)? {
-        return write_ordered(&number, out, depth, Some(met));
+        return write_ordered(&number, out, depth, met);
     } else {
         return Ok(false);
     }
@@ -191,7 +257,7 @@ fn write_descending(
     // It stands by itself, so that a None in it is one outside of tuples.
     if value.is_none() {
         write::null(&mut inner);
-    } else if !write_ordered(value, &mut inner, depth, Some(met))? {
+    } else if !write_ordered(value, &mut inner, depth, met)? {
         return Ok(false);
     }
     descending::write(out, &inner);
@@ -233,7 +299,7 @@ pub fn write_comparable(
     met: &mut Met,
 ) -> PyResult<bool> {
     let start = out.len();
-    match write_ordered(value, out, 0, Some(met)) {
+    match write_ordered(value, out, 0, met) {
         Ok(true) => return Ok(true),
         Err(error) if !error.is_instance_of::<PyValueError>(value.py()) => return Err(error),
         // Text that is not UTF-8, tuples that are too deep.
@@ -297,7 +363,7 @@ pub fn misfit(value: &Bound<'_, PyAny>) -> String {
     let (mut found, mut place) = (value.clone(), String::new());
     while let Ok(tuple) = found.cast::<PyTuple>() {
         let is_misfit = |element: &Bound<'_, PyAny>| {
-            let written = write_ordered(element, &mut Vec::new(), 0, Some(&mut Met::default()));
+            let written = write_ordered(element, &mut Vec::new(), 0, &mut Met::default());
             !written.unwrap_or(true)
         };
         let elements = tuple.iter().enumerate();
@@ -367,26 +433,50 @@ pub fn object<'py>(
         Token::Double(double) => Ok(PyFloat::new(py, double).into_any()),
         Token::Boolean(boolean) => Ok(PyBool::new(py, boolean).to_owned().into_any()),
         Token::Pickled(pickled) => loads(py)?.call1((PyBytes::new(py, &pickled),)),
-        Token::Date(day) => rare::date(py, day),
-        Token::Datetime { micros, utc } => rare::datetime(py, micros, utc),
+        Token::Date(day) => held::date(py, day),
+        Token::Datetime { micros, utc } => held::datetime(py, micros, utc),
         Token::Decimal(decimal) => rare::decimal(py, &decimal),
+        Token::Written(written) => held::decimal(py, &written),
+        Token::Duration { days, micros } => held::duration(py, days, micros),
+        Token::Moment(moment) => held::moment(py, &moment),
+        Token::Uuid { safety, bytes } => held::uuid(py, safety, bytes),
         Token::Descending(inner) => read_value(py, &inner),
-        Token::Begin => {
-            let mut elements = Vec::new();
-            loop {
-                match reader.token().or_raise()? {
-                    Some(Token::End) => break,
-                    Some(token) => elements.push(object(py, token, reader)?),
-                    None => return Err(damaged("a tuple does not end")),
-                }
-            }
-            Ok(PyTuple::new(py, elements)?.into_any())
-        }
+        Token::Begin => Ok(PyTuple::new(py, elements(py, reader)?)?.into_any()),
+        Token::List => Ok(PyList::new(py, elements(py, reader)?)?.into_any()),
+        Token::Dict => dict(py, reader),
         Token::End => Err(damaged("a tuple ends that has not begun")),
     }
 }
 
-fn damaged(message: &str) -> PyErr {
+/// What stands in a tuple or list that has begun.
+fn elements<'py>(py: Python<'py>, reader: &mut Reader<'_>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let mut elements = Vec::new();
+    loop {
+        match reader.token().or_raise()? {
+            Some(Token::End) => return Ok(elements),
+            Some(token) => elements.push(object(py, token, reader)?),
+            None => return Err(damaged("a tuple or list does not end")),
+        }
+    }
+}
+
+fn dict<'py>(py: Python<'py>, reader: &mut Reader<'_>) -> PyResult<Bound<'py, PyAny>> {
+    let dict = PyDict::new(py);
+    loop {
+        let name = match reader.token().or_raise()? {
+            Some(Token::End) => return Ok(dict.into_any()),
+            Some(token) => object(py, token, reader)?,
+            None => return Err(damaged("a dict does not end")),
+        };
+        match reader.token().or_raise()? {
+            None | Some(Token::End) => return Err(damaged("a key of a dict has no value")),
+            Some(token) => dict.set_item(name, object(py, token, reader)?)?,
+        }
+    }
+}
+
+/// The error of an encoding that no value has.
+pub fn damaged(message: &str) -> PyErr {
     to_python(&Error::new(Kind::BadInput, "decode a value", message))
 }
 

@@ -6,8 +6,11 @@ use num_bigint::{BigInt, Sign};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use super::exact::{Moment, Zone};
+use super::moment::MICROS_A_DAY;
 use super::{
-    DEPTH_MAX, Decimal, Reader, Token, Writer, display, hash, order, partition, prefix, skip,
+    DEPTH_MAX, Decimal, Reader, Token, Writer, display, hash, moment, order, partition, prefix,
+    skip,
 };
 use crate::Result;
 use naive::Value;
@@ -41,17 +44,35 @@ fn read(first: Token<'_>, reader: &mut Reader<'_>) -> Result<Value> {
             assert_eq!(inner.len(), 1);
             Value::Descending(Box::new(inner.remove(0)))
         }
-        Token::Begin => {
-            let mut elements = Vec::new();
-            loop {
-                match reader.token()?.unwrap() {
-                    Token::End => break Value::Tuple(elements),
-                    token => elements.push(read(token, reader)?),
-                }
-            }
-        }
+        Token::Begin => Value::Tuple(elements(reader)?),
+        Token::List => Value::List(elements(reader)?),
+        Token::Dict => Value::Dict(elements(reader)?),
+        Token::Written(written) => Value::Written(written.into_owned()),
+        Token::Duration { days, micros } => Value::Duration(days, micros),
+        Token::Moment(moment) => Value::Moment(owned(moment)),
+        Token::Uuid { safety, bytes } => Value::Uuid(safety, bytes),
         Token::End => unreachable!("an end that ends nothing"),
     })
+}
+
+fn elements(reader: &mut Reader<'_>) -> Result<Vec<Value>> {
+    let mut elements = Vec::new();
+    loop {
+        match reader.token()?.unwrap() {
+            Token::End => return Ok(elements),
+            token => elements.push(read(token, reader)?),
+        }
+    }
+}
+
+fn owned(moment: Moment<'_>) -> Moment<'static> {
+    let zone = match moment.zone {
+        Zone::Nowhere => Zone::Nowhere,
+        Zone::Offset(offset) => Zone::Offset(offset),
+        Zone::Named(offset, name) => Zone::Named(offset, name.into_owned().into()),
+        Zone::Region(region) => Zone::Region(region.into_owned().into()),
+    };
+    Moment { zone, ..moment }
 }
 
 fn values(encoded: &[u8]) -> Result<Vec<Value>> {
@@ -166,7 +187,68 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
+/// What values may be and keys may not.
+fn held() -> impl Strategy<Value = Value> {
+    let zone = prop_oneof![
+        Just(Zone::Nowhere),
+        prop_oneof![Just(0), any::<i64>()].prop_map(Zone::Offset),
+        (any::<i64>(), "[\0aü]{0,4}").prop_map(|(offset, name)| Zone::Named(offset, name.into())),
+        "[a/\0]{0,4}".prop_map(|region| Zone::Region(region.into())),
+    ];
+    let moment = (any::<bool>(), any::<i64>(), any::<bool>(), zone).prop_map(
+        |(dated, micros, fold, zone)| {
+            let micros = if dated {
+                micros
+            } else {
+                micros.rem_euclid(MICROS_A_DAY)
+            };
+            Value::Moment(Moment {
+                dated,
+                micros,
+                fold,
+                zone,
+            })
+        },
+    );
+    let leaf = prop_oneof![
+        value(),
+        "-?[0-9.E+]{0,9}".prop_map(Value::Written),
+        (any::<i32>(), 0..MICROS_A_DAY).prop_map(|(days, micros)| Value::Duration(days, micros)),
+        moment,
+        any::<(u8, [u8; 16])>().prop_map(|(safety, bytes)| Value::Uuid(safety, bytes)),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::Tuple),
+            vec(inner.clone(), 0..4).prop_map(Value::List),
+            vec(inner, 0..4).prop_map(Value::Dict),
+        ]
+    })
+}
+
 proptest! {
+    #[test]
+    fn what_is_held_is_read(written in vec(held(), 0..5)) {
+        let encoded: Vec<u8> = written.iter().flat_map(Value::encoded).collect();
+        let again: Vec<u8> = values(&encoded).unwrap().iter().flat_map(Value::encoded).collect();
+        prop_assert_eq!(&again, &encoded);
+        let mut at = 0;
+        for value in &written {
+            let length = skip(&encoded[at..]).unwrap();
+            prop_assert_eq!(&encoded[at..at + length], value.encoded());
+            prop_assert!(!display(&encoded[at..], 80).contains("no value"));
+            at += length;
+        }
+        prop_assert_eq!(at, encoded.len());
+    }
+
+    #[test]
+    fn a_day_has_one_date(ordinal in 1..3_652_060_i64) {
+        let (year, month, day) = moment::civil(ordinal);
+        prop_assert!((1..=12).contains(&month) && (1..=31).contains(&day));
+        prop_assert_eq!(moment::ordinal(year, month, day), ordinal);
+    }
+
     #[test]
     fn what_is_written_is_read(written in vec(value(), 0..5)) {
         let encoded: Vec<u8> = written.iter().flat_map(Value::encoded).collect();
@@ -261,6 +343,7 @@ proptest! {
             prop_assert_eq!(prefix(&encoded, n).unwrap(), naive);
         }
         prop_assert!(prefix(&encoded, elements.len() + 1).is_err());
+        prop_assert_eq!(super::elements(&encoded).unwrap(), elements.len() as u64);
     }
 
     #[test]
@@ -282,6 +365,7 @@ proptest! {
         for n in 0..4 {
             _ = prefix(&bytes, n);
         }
+        _ = super::elements(&bytes);
         prop_assert!(display(&bytes, 20).chars().count() <= 20);
         prop_assert!(Reader::new(&bytes).count() <= bytes.len() + 1);
     }
@@ -297,20 +381,17 @@ proptest! {
 fn hostile() -> impl Strategy<Value = Vec<u8>> {
     let codes = vec![
         0_u8, 1, 2, 5, 0x0b, 0x0c, 0x13, 0x14, 0x15, 0x1c, 0x1d, 0x21, 0x26, 0x27, 0x40, 0xff,
-        0x41, 0x43, 0x44, 0x45, 3, 0x80, 0xfe,
+        0x41, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48, 0x49, 0x4a, 0x4b, 0x4c, 3, 0x80, 0xfe,
     ];
     let byte = prop_oneof![3 => proptest::sample::select(codes), 1 => any::<u8>()];
-    let broken = (
-        vec(value(), 1..3),
-        any::<prop::sample::Index>(),
-        any::<u8>(),
-    )
-        .prop_map(|(values, at, byte)| {
+    let broken = (vec(held(), 1..3), any::<prop::sample::Index>(), any::<u8>()).prop_map(
+        |(values, at, byte)| {
             let mut bytes: Vec<u8> = values.iter().flat_map(Value::encoded).collect();
             let at = at.index(bytes.len());
             bytes[at] = byte;
             bytes
-        });
+        },
+    );
     prop_oneof![vec(byte, 0..40), broken]
 }
 
@@ -409,6 +490,37 @@ fn values_are_shown_as_python_shows_them() {
         "gm.desc(Decimal('-1.05'))"
     );
     assert_eq!(shown(Value::Date(738_886)), "2024-01-01");
+    let at = |dated, zone| {
+        Value::Moment(Moment {
+            dated,
+            micros: 3_600_000_000,
+            fold: true,
+            zone,
+        })
+    };
+    assert_eq!(shown(at(true, Zone::Nowhere)), "0001-01-01T01:00:00");
+    assert_eq!(
+        shown(at(false, Zone::Offset(-5_400_000_000))),
+        "01:00:00-01:30"
+    );
+    let berlin = Zone::Region("Europe/Berlin".into());
+    assert_eq!(
+        shown(at(true, berlin)),
+        "0001-01-01T01:00:00[Europe/Berlin]"
+    );
+    assert_eq!(shown(Value::Written("1.50".to_owned())), "Decimal('1.50')");
+    assert_eq!(shown(Value::Duration(-1, 1)), "-1 day, 00:00:00.000001");
+    let uuid = "10000000-0000-0000-0000-000000000002";
+    let mut bytes = [0; 16];
+    (bytes[0], bytes[15]) = (16, 2);
+    assert_eq!(shown(Value::Uuid(0, bytes)), uuid);
+    let pairs = vec![
+        Value::Int(1.into()),
+        Value::List(vec![Value::Null]),
+        Value::Null,
+        Value::List(vec![]),
+    ];
+    assert_eq!(shown(Value::Dict(pairs)), "{1: [None], None: []}");
     let nested = Value::Tuple(vec![Value::Tuple(vec![]), Value::Null]);
     assert_eq!(shown(Value::Tuple(vec![nested])), "(((), None),)");
     let many = Value::Tuple(vec![Value::Int(12345.into()); 1_000]);

@@ -7,7 +7,8 @@ use num_bigint::{BigInt, Sign};
 use num_rational::BigRational;
 
 use super::super::decimal::Finite;
-use super::super::{Decimal, Writer, descending, moment, order};
+use super::super::exact::{self, Moment};
+use super::super::{Decimal, Writer, descending, moment, order, write};
 use crate::Result;
 
 /// A value, the naive way.
@@ -26,6 +27,21 @@ pub(super) enum Value {
     Decimal(bool, Vec<u8>, i64),
     SpecialDecimal(Decimal),
     Descending(Box<Value>),
+    List(Vec<Value>),
+    /// Keys and values, alternately.
+    Dict(Vec<Value>),
+    Written(String),
+    Duration(i32, i64),
+    Moment(Moment<'static>),
+    Uuid(u8, [u8; 16]),
+}
+
+/// The elements of a list or dict, and its end.
+fn write_all(elements: &[Value], writer: &mut Writer<'_>) {
+    for element in elements {
+        write::element(writer.out(), &element.encoded());
+    }
+    write::end_tuple(writer.out());
 }
 
 impl Value {
@@ -56,6 +72,18 @@ impl Value {
             }
             Value::SpecialDecimal(decimal) => decimal.write(writer.out()),
             Value::Descending(value) => descending::write(writer.out(), &value.encoded()),
+            Value::List(elements) => {
+                write::begin_list(writer.out());
+                write_all(elements, writer);
+            }
+            Value::Dict(elements) => {
+                write::begin_dict(writer.out());
+                write_all(elements, writer);
+            }
+            Value::Written(written) => exact::write_decimal(writer.out(), written),
+            Value::Duration(days, micros) => exact::write_duration(writer.out(), *days, *micros),
+            Value::Moment(moment) => moment.write(writer.out()),
+            Value::Uuid(safety, bytes) => exact::write_uuid(writer.out(), *safety, *bytes),
         }
         Ok(())
     }
@@ -80,6 +108,12 @@ impl Value {
             Value::Datetime(_, utc) => 9 + u8::from(*utc),
             Value::Decimal(..) | Value::SpecialDecimal(_) => 11,
             Value::Descending(_) => 12,
+            Value::Written(_) => 13,
+            Value::Duration(..) => 14,
+            Value::Moment(moment) => 15 + u8::from(moment.dated),
+            Value::Uuid(..) => 17,
+            Value::List(_) => 18,
+            Value::Dict(_) => 19,
         }
     }
 
