@@ -19,9 +19,8 @@
 
 use std::borrow::Cow;
 
+use super::escaped::{end_of_escaped, unescape};
 use super::moment::{self, MICROS_A_DAY};
-use super::read::{Token, unescape};
-use super::skip::end_of_escaped;
 use super::{code, write};
 
 const FOLD: u8 = 0x10;
@@ -194,28 +193,17 @@ pub(super) fn length(rest: &[u8]) -> Option<usize> {
     Some(named + end_of_escaped(rest.get(named..)?)?.0)
 }
 
-/// The value of this module whose encoding this is, all but decimals; nothing where it is none.
-pub(super) fn read(encoding: &[u8]) -> Option<Token<'_>> {
-    let (first, rest) = encoding.split_first()?;
-    match *first {
-        code::DURATION => {
-            let days = i32::from_be_bytes(*rest.first_chunk()?) ^ i32::MIN;
-            let micros = turned(rest.get(4..)?)?;
-            let in_day = (0..MICROS_A_DAY).contains(&micros);
-            in_day.then_some(Token::Duration { days, micros })
-        }
-        code::UUID => Some(Token::Uuid {
-            safety: *rest.first()?,
-            bytes: *rest.get(1..)?.first_chunk()?,
-        }),
-        _ => {
-            let moment = moment(*first == code::ZONED, rest)?;
-            Some(Token::Moment(moment))
-        }
-    }
+/// A duration, behind its code.
+pub(super) fn read_duration(rest: &[u8]) -> Option<(i32, i64)> {
+    let days = i32::from_be_bytes(*rest.first_chunk()?) ^ i32::MIN;
+    let micros = turned(rest.get(4..)?)?;
+    (0..MICROS_A_DAY)
+        .contains(&micros)
+        .then_some((days, micros))
 }
 
-fn moment(dated: bool, rest: &[u8]) -> Option<Moment<'_>> {
+/// A time, behind its code; `dated` if that is of a datetime.
+pub(super) fn read_moment(dated: bool, rest: &[u8]) -> Option<Moment<'_>> {
     let how = *rest.first()?;
     let (micros, zone) = (turned(rest.get(1..)?)?, rest.get(HEAD - 1..)?);
     let zone = match how & !FOLD {

@@ -45,6 +45,7 @@ pub mod decimal;
 pub mod descending;
 mod digits;
 pub mod display;
+mod escaped;
 pub mod exact;
 pub mod fields;
 pub mod hash;

@@ -8,8 +8,9 @@ use std::str::Utf8Error;
 
 use super::decimal::{self, Decimal};
 use super::descending::{end_of_descending, turned_back};
+use super::escaped::{end_of_escaped, unescape};
 use super::exact::{self, Moment};
-use super::skip::{end_of_escaped, fixed_length};
+use super::skip::fixed_length;
 use super::{DEPTH_MAX, DESCENDING_DEPTH, code, malformed};
 use crate::{Error, Result};
 
@@ -291,7 +292,7 @@ impl<'a> Reader<'a> {
                 micros: last(encoding).map_or(0, i64::from_be_bytes) ^ i64::MIN,
                 utc: first == code::AWARE,
             },
-            code::DURATION | code::TIME | code::ZONED | code::UUID => exact::read(encoding)
+            code::DURATION | code::TIME | code::ZONED | code::UUID => exact_token(encoding)
                 .ok_or_else(|| malformed(self.at, Some(first), "a value in its only form"))?,
             code::DECIMAL => {
                 let decimal = decimal::read(encoding);
@@ -324,17 +325,20 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-/// The content, each zero without the escape behind it.
-pub(super) fn unescape(raw: &[u8], zeros: usize) -> Vec<u8> {
-    let mut content = Vec::with_capacity(raw.len() - zeros);
-    let mut rest = raw;
-    while let Some(zero) = memchr::memchr(0, rest) {
-        let (before, behind) = rest.split_at(zero + 1);
-        content.extend_from_slice(before);
-        rest = behind.get(1..).unwrap_or_default();
-    }
-    content.extend_from_slice(rest);
-    content
+/// A duration, a time or a UUID; nothing where the encoding is none.
+fn exact_token(encoding: &[u8]) -> Option<Token<'_>> {
+    let (first, rest) = encoding.split_first()?;
+    Some(match *first {
+        code::DURATION => {
+            let (days, micros) = exact::read_duration(rest)?;
+            Token::Duration { days, micros }
+        }
+        code::UUID => Token::Uuid {
+            safety: *rest.first()?,
+            bytes: *rest.get(1..)?.first_chunk()?,
+        },
+        _ => Token::Moment(exact::read_moment(*first == code::ZONED, rest)?),
+    })
 }
 
 /// The last bytes of an encoding.

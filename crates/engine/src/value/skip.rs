@@ -1,6 +1,7 @@
 //! Where values end: without reading them, at the speed of `memchr`.
 
 use super::descending::end_of_descending;
+use super::escaped::end_of_escaped;
 use super::{DEPTH_MAX, code, malformed};
 use crate::Result;
 
@@ -166,19 +167,6 @@ fn whole(rest: &[u8], offset: usize, length: usize) -> Result<usize> {
         return Err(malformed(offset + rest.len(), None, &expected));
     }
     Ok(length)
-}
-
-/// How many bytes, with the zero that ends them, escaped content has, and how many zeros of its own.
-#[inline]
-pub(super) fn end_of_escaped(behind: &[u8]) -> Option<(usize, usize)> {
-    let (mut at, mut zeros) = (0, 0);
-    loop {
-        at += memchr::memchr(code::END, behind.get(at..)?)? + 1;
-        if behind.get(at) != Some(&code::ESCAPE) {
-            return Some((at, zeros));
-        }
-        (at, zeros) = (at + 1, zeros + 1);
-    }
 }
 
 /// Where the number ends whose fraction begins at `at`.

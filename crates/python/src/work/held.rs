@@ -23,7 +23,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyTuple, PyType};
 
-use super::value::{damaged, refuse_deeper};
+use super::refused::{damaged, refuse_deeper};
 
 /// A class of the standard library. Where nobody has imported its module, no value is one of it.
 struct Class(&'static str, &'static str, PyOnceLock<Py<PyType>>);

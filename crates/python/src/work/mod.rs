@@ -22,6 +22,7 @@ mod plan;
 mod processes;
 mod rare;
 mod reader;
+mod refused;
 mod takes;
 mod value;
 

@@ -7,7 +7,6 @@ use gristmill_engine::task::kinds;
 use gristmill_engine::value::{
     DEPTH_MAX, DESCENDING_DEPTH, Reader, Token, descending, one_nan, order, write,
 };
-use gristmill_engine::{Error, Kind};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -16,8 +15,9 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyNone, PyStr
 
 use super::met::Met;
 use super::rare::{self, Rare};
+use super::refused::{damaged, refuse_deeper};
 use super::{OrRaise, held};
-use crate::error::{to_python, type_error};
+use crate::error::type_error;
 
 /// Appends a key; `met` learns of which types it is. Whether its order may be turned, in whole or in part.
 #[inline]
@@ -196,16 +196,6 @@ fn write_ordered(
     }
     write::end_tuple(out);
     Ok(true)
-}
-
-/// An error (`ValueError`) where as many tuples are open as there may be.
-#[inline]
-pub fn refuse_deeper(depth: u32) -> PyResult<()> {
-    if depth >= DEPTH_MAX {
-        let message = format!("tuples are at most {DEPTH_MAX} deep");
-        return Err(PyValueError::new_err(message));
-    }
-    Ok(())
 }
 
 /// Keys of rarer types, of subclasses, and numbers of other libraries.
@@ -473,11 +463,6 @@ fn dict<'py>(py: Python<'py>, reader: &mut Reader<'_>) -> PyResult<Bound<'py, Py
             Some(token) => dict.set_item(name, object(py, token, reader)?)?,
         }
     }
-}
-
-/// The error of an encoding that no value has.
-pub fn damaged(message: &str) -> PyErr {
-    to_python(&Error::new(Kind::BadInput, "decode a value", message))
 }
 
 fn dumps(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
