@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -230,6 +231,14 @@ def test_aggregates_that_compare(tmp_path: Path, aggregate: Aggregate, *, in_tup
     found = run([("k", value) for value in values], tmp_path, reduce=aggregate)
     ((_, result),) = list(found)
     assert repr(result) == repr(aggregated(aggregate.spec, values))
+
+
+def test_quantiles_are_rounded_as_numpys(tmp_path: Path) -> None:
+    values, ranks = list(range(10)), [tenth / 10 for tenth in range(11)]
+    wanted = tuple(np.quantile(values, ranks, method="inverted_cdf").tolist())
+    assert aggregated(gm.quantiles(ranks).spec, values) == wanted
+    found = run([("k", value) for value in values], tmp_path, reduce=gm.quantiles(ranks))
+    assert list(found) == [("k", wanted)]
 
 
 # --- types of keys ---

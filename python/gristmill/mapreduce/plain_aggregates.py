@@ -67,7 +67,7 @@ def _quantiles(values: list[Any], ranks: list[float]) -> tuple[Any, ...]:
     ordered = sorted(values, key=_rank)
     if not ordered:
         return tuple(None for _ in ranks)
-    places = (max(math.ceil(Fraction(rank) * len(ordered)) - 1, 0) for rank in ranks)
+    places = (max(math.ceil(len(ordered) * rank - 1.0), 0) for rank in ranks)  # as NumPy rounds
     return tuple(ordered[place] for place in places)
 
 
