@@ -251,6 +251,32 @@ def test_a_job_that_fails_cannot_be_checked(folder: Path) -> None:
     assert "cannot check the job: IndexError" in done.stderr
 
 
+ENDINGS = {
+    "os._exit(0)": "ended the process with exit code 0 (map: record 1 of split 0)",
+    "os._exit(3)": "ended the process with exit code 3 (map: record 1 of split 0)",
+    "ctypes.string_at(0)": "ended the process by signal 11 (SIGSEGV) (map: record 1 of split 0)",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_code_that_ends_the_process_fails_a_check(folder: Path, ending: str) -> None:
+    (folder / "helper.py").write_text(
+        "import ctypes, os\n"
+        f"def split(line):\n    line[:1] == 'n' and {ending}\n    return [line]\n"
+    )
+    done = gristmill("check", "job.py", "--json", cwd=folder, status=1)
+    message = json.loads(done.stdout)["error"]["message"]
+    assert ENDINGS[ending] in message
+    assert message in done.stderr
+
+
+def test_a_process_that_a_reduce_ends_fails_a_check(folder: Path) -> None:
+    job = JOB.replace("gm.sum()", "lambda key, values: os._exit(0) if key == 'be' else [key]")
+    (folder / "job.py").write_text(f"import os\n{job}")
+    done = gristmill("check", "job.py", cwd=folder, status=1)
+    assert "(reduce: key 1 of partition 0)" in done.stderr
+
+
 BUSY = """
 import time
 

@@ -21,6 +21,7 @@ from gristmill.mapreduce.columns import unpacked
 from gristmill.mapreduce.context import Context
 from gristmill.mapreduce.definition import Functions, pickled
 from gristmill.mapreduce.functions import PAIRS, bound, records_of
+from gristmill.mapreduce.last_call import noted
 from gristmill.mapreduce.mapping import batch_function
 from gristmill.mapreduce.pickling import as_it_is, loads
 from gristmill.mapreduce.plain_aggregates import aggregated
@@ -190,7 +191,9 @@ class _Run:
         else:
             function = _itself
         found: list[Any] = [
-            as_it_is(given) for record in islice(reader, limit) for given in function(record)
+            as_it_is(given)
+            for record in noted("map", number, islice(reader, limit))
+            for given in function(record)
         ]
         if limit is not None:
             return []
@@ -284,7 +287,7 @@ class _Run:
     ) -> list[Any]:
         functions = self.functions
         context = self._context("reduce", partition, attempt)
-        groups = _groups(pairs, grouped=functions.group_by)
+        groups = noted("reduce", partition, _groups(pairs, grouped=functions.group_by))
         if functions.setup is not None:
             functions.setup(context)
         found = _Collected()

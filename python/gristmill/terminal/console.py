@@ -28,6 +28,7 @@ __all__ = [
     "has_printed",
     "is_terminal",
     "note",
+    "note_printed",
     "printable",
     "put",
     "say",
@@ -48,6 +49,11 @@ def begin() -> None:
 def has_printed() -> bool:
     """Whether this command line has written something to stdout."""
     return bool(_printed)
+
+
+def note_printed() -> None:
+    """Note that something was written to stdout: here, or by a child of this process."""
+    _printed[:] = [True]
 
 
 def say(*lines: str) -> None:
@@ -124,7 +130,7 @@ def draw(stream: TextIO, text: str) -> None:
         stream.write(text)
         stream.flush()
     if text and stream is sys.stdout:
-        _printed[:] = [True]
+        note_printed()
 
 
 def _takes(stream: TextIO) -> bool:

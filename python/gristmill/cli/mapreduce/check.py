@@ -8,7 +8,7 @@ import click
 from gristmill.cli.failures import DONE, FAILED, Refused, fail
 from gristmill.cli.generated import count
 from gristmill.cli.groups import PlainCommand
-from gristmill.cli.mapreduce.common import job_options, on_job, said
+from gristmill.cli.mapreduce.common import in_child, job_options, on_job, said
 from gristmill.errors import kind_of
 from gristmill.mapreduce.determinism import check_output
 from gristmill.mapreduce.failures import text_of, user_frames
@@ -41,6 +41,7 @@ def _refuse_skip_bad(_: click.Context, __: click.Parameter, given: str | None) -
 @click.option("--skip-bad", hidden=True, expose_value=False, callback=_refuse_skip_bad)
 @click.option("--no-workers", is_flag=True, help="Run no trial in worker processes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@in_child("check")
 @said("check")
 @on_job
 def check(
