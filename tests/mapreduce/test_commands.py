@@ -277,6 +277,17 @@ def test_a_process_that_a_reduce_ends_fails_a_check(folder: Path) -> None:
     assert "(reduce: key 1 of partition 0)" in done.stderr
 
 
+@pytest.mark.parametrize("command", [["run"], ["run", "--explain"], ["check"]])
+def test_what_user_code_prints_is_not_in_the_json(folder: Path, command: list[str]) -> None:
+    (folder / "helper.py").write_text(
+        "import os\ndef split(line):\n    os.system('echo there')\n    return [line]\n"
+    )
+    (folder / "job.py").write_text(f"print('hi')\n{JOB}")
+    done = gristmill(*command, "job.py", "--json", cwd=folder)
+    assert json.loads(done.stdout)
+    assert "hi\n" in done.stderr
+
+
 BUSY = """
 import time
 

@@ -68,6 +68,8 @@ def on_job(command: Command) -> Command:
         settings: tuple[str, ...],
         **rest: Any,  # noqa: ANN401 - the command's own
     ) -> int:
+        if rest["as_json"]:
+            console.keep_stdout()
         given = _given(inputs, output, settings)
         source = Source.of(
             str(file), name=name, settings=given, inputs=tuple(inputs), output=output
