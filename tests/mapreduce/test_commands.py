@@ -288,6 +288,21 @@ def test_what_user_code_prints_is_not_in_the_json(folder: Path, command: list[st
     assert "hi\n" in done.stderr
 
 
+def test_a_check_names_the_line_and_the_record_of_a_wrong_value(folder: Path) -> None:
+    (folder / "job.py").write_text(JOB.replace("map=words", "map=lambda line: len(line)"))
+    done = gristmill("check", "job.py", cwd=folder, status=1)
+    says = "cannot check the job: map <lambda> returned 8, an int: pairs of a key and a value are"
+    assert says in done.stderr
+    assert "job.py, line 11) (map: record 0 of split 0). What to do: yield each" in done.stderr
+
+
+def test_a_check_of_no_records_blames_no_function(folder: Path) -> None:
+    (folder / "in.txt").write_text("")
+    done = gristmill("check", "job.py", cwd=folder)
+    assert "note: the output is empty, as the input has no records\n" in done.stdout
+    assert "yield" not in done.stdout
+
+
 BUSY = """
 import time
 

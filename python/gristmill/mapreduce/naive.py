@@ -71,6 +71,8 @@ class Outcome:
     """What combine made of that."""
     named_by_map: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     """Those of `named` that the maps wrote."""
+    read: int = 0
+    """How many records the maps were given."""
     partition: list[int] = field(default_factory=list[int])
     """The partition of each pair of `mapped`."""
 
@@ -126,6 +128,7 @@ class _Run:
         }
         self.contexts: dict[int, Context] = {}
         self.of_input = 0
+        self.read = 0
 
     def outcome(self) -> Outcome:
         least, most = self.job.split_sizes()
@@ -136,7 +139,7 @@ class _Run:
             self.how.order.shuffle(splits)
         mapped = {number: self._attempts(number, split) for number, split in splits}
         lists = [mapped[number] for number in sorted(mapped)]
-        found = Outcome([])
+        found = Outcome([], read=self.read)
         if self.functions.reduces:
             found.mapped = [pair for pairs in lists for pair in pairs]
             found.partition = [self._partition(pair) for pair in found.mapped]
@@ -197,6 +200,7 @@ class _Run:
         ]
         if limit is not None:
             return []
+        self.read += reader.records_read()
         if functions.teardown is not None:
             found.extend(records_of(functions.teardown, "teardown", "records")(context))
         if not pairs:
