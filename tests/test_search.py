@@ -248,3 +248,9 @@ def test_a_line_that_is_longer_than_blocks(tmp_path: Path) -> None:
     found = list(gm.grep("fish", tmp_path / "a"))
     assert [(line.number, len(line.line)) for line in found] == [(2, 3_000_005), (3, 3_000_005)]
     assert found[0].spans == ((3_000_001, 3_000_005),)
+
+
+def test_a_path_in_the_home_of_the_user(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(folder))
+    assert gm.grep("whale", "~/b").counts() == {str(folder / "b"): 1}
+    assert gm.grep("whale", ["~/[ab]"]).any()

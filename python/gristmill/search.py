@@ -21,8 +21,8 @@ from typing import Any
 from gristmill import _core
 from gristmill.amounts import whole_number
 from gristmill.errors import ours
-from gristmill.locations import is_remote
-from gristmill.names import StrPath, as_name, show_path
+from gristmill.locations import in_home, is_remote
+from gristmill.names import StrPath, show_path
 from gristmill.signatures import known_options
 
 __all__ = ["STANDARD_INPUT", "WORKERS_MAX", "Grep", "GrepLine", "engine_options", "grep"]
@@ -412,7 +412,7 @@ def _wrong(kind: type[Exception], name: str, value: object, wanted: str) -> Exce
 
 def _named(inputs: StrPath | Iterable[StrPath]) -> list[str]:
     """The inputs as the engine takes them."""
-    names = [as_name(one) for one in _several("inputs", inputs, (str, bytes, os.PathLike))]
+    names = [in_home(one) for one in _several("inputs", inputs, (str, bytes, os.PathLike))]
     if not names or "" in names:
         raise ValueError(
             "cannot read the options: inputs: there is no path, or an empty one."

@@ -1,5 +1,6 @@
 """What `gristmill run` says of a chain: each job, then all of them."""
 
+import json
 import re
 from pathlib import Path
 
@@ -34,3 +35,24 @@ def test_a_line_for_each_job_and_one_for_all(tmp_path: Path) -> None:
     assert len(each) == 2
     assert each[0] > 0.8
     assert abs(sum(each) - float(whole[1])) < 0.02
+
+
+def test_the_json_has_the_reports_of_all_jobs(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("a\nb\n")
+    (tmp_path / "chain.py").write_text(CHAIN)
+    found = json.loads(run("run", "chain.py", "--json", cwd=tmp_path).stdout)
+    assert [(one["name"], one["records"]) for one in found["chain"]] == [
+        ("first one", 2),
+        ("second", 1),
+    ]
+    assert found["job_id"] == found["chain"][1]["job_id"]
+    assert found["chain"][0]["phases"][0]["cause"]
+
+
+def test_an_error_says_which_job_of_a_chain_failed(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("a\nb\n")
+    (tmp_path / "chain.py").write_text(CHAIN.replace("(pair[1], 1)", "(pair[9], 1)"))
+    done = run("run", "chain.py", "--json", cwd=tmp_path, status=1)
+    error = json.loads(done.stdout)["error"]
+    assert error["context"]["job of the chain"] == "2 of 2, second"
+    assert "It was job 2 of 2, second, of the chain." in done.stderr

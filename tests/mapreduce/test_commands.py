@@ -251,6 +251,58 @@ def test_a_job_that_fails_cannot_be_checked(folder: Path) -> None:
     assert "cannot check the job: IndexError" in done.stderr
 
 
+ENDINGS = {
+    "os._exit(0)": "ended the process with exit code 0 (map: record 1 of split 0)",
+    "os._exit(3)": "ended the process with exit code 3 (map: record 1 of split 0)",
+    "ctypes.string_at(0)": "ended the process by signal 11 (SIGSEGV) (map: record 1 of split 0)",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_code_that_ends_the_process_fails_a_check(folder: Path, ending: str) -> None:
+    (folder / "helper.py").write_text(
+        "import ctypes, os\n"
+        f"def split(line):\n    line[:1] == 'n' and {ending}\n    return [line]\n"
+    )
+    done = gristmill("check", "job.py", "--json", cwd=folder, status=1)
+    message = json.loads(done.stdout)["error"]["message"]
+    assert ENDINGS[ending] in message
+    assert message in done.stderr
+
+
+def test_a_process_that_a_reduce_ends_fails_a_check(folder: Path) -> None:
+    job = JOB.replace("gm.sum()", "lambda key, values: os._exit(0) if key == 'be' else [key]")
+    (folder / "job.py").write_text(f"import os\n{job}")
+    done = gristmill("check", "job.py", cwd=folder, status=1)
+    assert "(reduce: key 1 of partition 0)" in done.stderr
+
+
+@pytest.mark.parametrize("command", [["run"], ["run", "--explain"], ["check"]])
+def test_what_user_code_prints_is_not_in_the_json(folder: Path, command: list[str]) -> None:
+    (folder / "helper.py").write_text(
+        "import os\ndef split(line):\n    os.system('echo there')\n    return [line]\n"
+    )
+    (folder / "job.py").write_text(f"print('hi')\n{JOB}")
+    done = gristmill(*command, "job.py", "--json", cwd=folder)
+    assert json.loads(done.stdout)
+    assert "hi\n" in done.stderr
+
+
+def test_a_check_names_the_line_and_the_record_of_a_wrong_value(folder: Path) -> None:
+    (folder / "job.py").write_text(JOB.replace("map=words", "map=lambda line: len(line)"))
+    done = gristmill("check", "job.py", cwd=folder, status=1)
+    says = "cannot check the job: map <lambda> returned 8, an int: pairs of a key and a value are"
+    assert says in done.stderr
+    assert "job.py, line 11) (map: record 0 of split 0). What to do: yield each" in done.stderr
+
+
+def test_a_check_of_no_records_blames_no_function(folder: Path) -> None:
+    (folder / "in.txt").write_text("")
+    done = gristmill("check", "job.py", cwd=folder)
+    assert "note: the output is empty, as the input has no records\n" in done.stdout
+    assert "yield" not in done.stdout
+
+
 BUSY = """
 import time
 

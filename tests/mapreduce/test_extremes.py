@@ -107,5 +107,15 @@ def test_what_is_no_function() -> None:
 
 def test_what_by_returns_is_a_key(tmp_path: Path) -> None:
     job = job_of(tmp_path, reduce=gm.max_by(lambda row: row))
-    with pytest.raises(RuntimeError, match=r"a key must be .* is of type dict"):
+    with pytest.raises(RuntimeError, match="what the by of gm") as caught:
         job.run(no_sync=True)
+    text = str(caught.value)
+    assert "combine gm.max_by(<lambda>): what the by of gm.max_by(<lambda>) returns must" in text
+    assert "is of type dict, for the value {'at': " in text
+    assert f"({__file__}, line " in text
+    assert "key 0" in text
+
+
+def test_a_function_of_two_values_is_refused_when_the_job_is_made() -> None:
+    with pytest.raises(TypeError, match=r"takes \(key, row\), and is called with one argument"):
+        gm.max_by(lambda key, row: row)  # type: ignore[misc, arg-type]  # pyright: ignore[reportArgumentType]

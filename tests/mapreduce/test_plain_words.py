@@ -63,6 +63,24 @@ def test_what_sort_by_returns_is_said_to_be_that(tmp_path: Path, by: Callable[..
     assert "what group_by returns must be" in text
 
 
+def returns_list(_key: str, _value: object) -> list[int]:
+    return [1]
+
+
+def returns_text(_key: str, _partitions: int) -> str:
+    return "x"
+
+
+@pytest.mark.parametrize(
+    ("role", "function"), [("sort_by", returns_list), ("partition_by", returns_text)]
+)
+def test_a_function_that_returns_no_key_is_named(tmp_path: Path, role: str, function: Any) -> None:
+    given: dict[str, Any] = {role: function}
+    text = said(job_of(tmp_path, reduce=lambda key, values: [(key, list(values))], **given))
+    assert f": {role} {function.__name__}: " in text
+    assert re.search(rf"\({HERE}, line {first_line(function)}\)", text)
+
+
 # --- which line ---
 
 

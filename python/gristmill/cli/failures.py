@@ -32,6 +32,8 @@ __all__ = [
     "fail",
     "paragraph_of",
     "put_failure",
+    "said_so_far",
+    "say_no_more",
     "with_advice",
 ]
 
@@ -88,6 +90,18 @@ def _say(path: str, paragraph: str) -> None:
 
 _said: list[str] = []
 """What this command line has failed at, for `put_failure`."""
+
+
+def said_so_far() -> list[str]:
+    """Return what this command line has failed at."""
+    return list(_said)
+
+
+def say_no_more(said: Iterable[str], *, printed: bool) -> None:
+    """Note what another process has said for this command line, and whether it has printed."""
+    _said.extend(said)
+    if printed:
+        console.note_printed()
 
 
 def with_advice(kind: str, paragraph: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from gristmill.names import to_json
 from gristmill.options import Value
@@ -43,14 +44,26 @@ def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
         )
 
 
-def json_of(report: JobReport) -> str:
-    """Return a job's report as `--json` prints it: the engine's, with what held each phase back."""
+def json_of(report: JobReport, of_chain: Sequence[tuple[str, JobReport]] = ()) -> str:
+    """Return a job's report as `--json` prints it: the engine's, with what held each phase back.
+
+    Args:
+        report: Its report.
+        of_chain: Of a chain, the names and reports of all its jobs.
+    """
+    fields = _fields_of(report)
+    if of_chain:
+        fields["chain"] = [{"name": name, **_fields_of(one)} for name, one in of_chain]
+    return to_json(fields)
+
+
+def _fields_of(report: JobReport) -> dict[str, Any]:
     from gristmill.history.causes import use_of
 
     fields = asdict(report)
     for phase, use in zip(fields["phases"], map(use_of, report.phases), strict=True):
         phase |= {"busy": round(use.busy, 3), "cause": use.cause}
-    return to_json(fields)
+    return fields
 
 
 def _say_own_code(report: JobReport, values: Mapping[str, Value]) -> None:

@@ -152,14 +152,19 @@ def top(n: int, *, skip_none: bool = False) -> Aggregate:
 
 
 def distinct(*, skip_none: bool = False) -> Aggregate:
-    """Keep the different values of a key, in the order of keys: 1, 1.0 and True are three."""
+    """Keep the different values of a key, in the order of keys: 1, 1.0 and True are three.
+
+    Values that cannot be keys are compared as they are stored: dicts and sets that were filled in
+    another order differ.
+    """
     return _made("distinct", "distinct", skip_none)
 
 
 def count_distinct(*, skip_none: bool = False) -> Aggregate:
     """Count the different values of a key, exactly: 1, 1.0 and True are three.
 
-    Memory holds the different values of a key; `approx_distinct` takes 16 kB.
+    Memory holds the different values of a key; `approx_distinct` takes 16 kB. Dicts and sets that
+    were filled in another order differ, as for `distinct`.
 
     Example:
         >>> import tempfile, gristmill as gm
@@ -175,7 +180,10 @@ def count_distinct(*, skip_none: bool = False) -> Aggregate:
 
 
 def approx_distinct(*, skip_none: bool = False) -> Aggregate:
-    """Count the different values of a key to about one per cent, in 16 kB at most (HyperLogLog)."""
+    """Count the different values of a key to about one per cent, in 16 kB at most (HyperLogLog).
+
+    Dicts and sets that were filled in another order differ, as for `distinct`.
+    """
     return _made("approx_distinct", "approx_distinct", skip_none)
 
 

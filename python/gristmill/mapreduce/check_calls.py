@@ -6,9 +6,13 @@ A function that does not say what it takes, as some builtins, passes. Of a decor
 decorator's own parameters count, as they do in a call.
 """
 
-import inspect
-
-from gristmill.mapreduce.functions import name_of, signature_of, takes_context
+from gristmill.mapreduce.functions import (
+    can_be_called,
+    name_of,
+    signature_of,
+    taken,
+    takes_context,
+)
 from gristmill.mapreduce.spec import Spec
 
 __all__ = ["check_calls"]
@@ -43,24 +47,10 @@ def check_calls(job: Spec) -> None:
             continue
         signature = signature_of(function)
         with_context = role in _WITH_CONTEXT and takes_context(function)
-        if signature is None or _can_be_called(signature, count, with_context=with_context):
+        if signature is None or can_be_called(signature, count, with_context=with_context):
             continue
         more = "; a parameter named context gets the context" if role in _WITH_CONTEXT else ""
         raise TypeError(
-            f"cannot make the job: {role}={name_of(function)} takes {_shown(signature)}, and is"
+            f"cannot make the job: {role}={name_of(function)} takes {taken(signature)}, and is"
             f" called with {words}{more}. What to do: change its parameters."
         )
-
-
-def _can_be_called(signature: inspect.Signature, count: int, *, with_context: bool) -> bool:
-    named = {"context": None} if with_context else {}
-    try:
-        signature.bind(*[None] * count, **named)
-    except TypeError:
-        return False
-    return True
-
-
-def _shown(signature: inspect.Signature) -> str:
-    """The names of the parameters."""
-    return f"({', '.join(signature.parameters)})"

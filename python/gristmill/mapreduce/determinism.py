@@ -78,6 +78,7 @@ _PROMISED = (
 )
 _SORTED = (". With sort_by= it does not", ": those that sort_by calls equal")
 _NOTHING = "the output is empty: {} put out nothing. Does it lack a yield or a return?"
+_NO_INPUT = "the output is empty, as the input has no records"
 _COMBINE = (
     "It is not associative: what reduce gives must not depend on which of a key's values were"
     " combined together, once, twice or never. A mean of means does; combine sums and counts."
@@ -198,8 +199,8 @@ def _checked(job: Spec, rounds: int | None, seed: int, *, engine: bool) -> Verdi
         rounds = _ROUNDS if monotonic() - began < _SLOW_S else 1
     verdict = Verdict()
     if not any(planned.parts) and not any(planned.named.values()):
-        reduced = bool(planned.mapped)
-        verdict.notes.append(_NOTHING.format(_named(job, "reduce" if reduced else "map")))
+        role = "reduce" if planned.mapped else "map"
+        verdict.notes.append(_NOTHING.format(_named(job, role)) if planned.read else _NO_INPUT)
     for trial in _trials(job, rounds, Random(seed)):  # noqa: S311 - nothing is secret
         if trial.if_none_differed and not verdict.deterministic:
             continue

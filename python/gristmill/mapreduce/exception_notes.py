@@ -8,14 +8,19 @@ To try it again alone: gristmill retry job_20260101120000_5f3c09d1e2a7b648
 
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+from gristmill.errors import attach_report, report_of
 from gristmill.mapreduce.cells import in_cells, named_by_cells
 from gristmill.names import quote
 from gristmill.report import Failure, JobReport
 from gristmill.shadows import shadows_in
 
 __all__ = ["failure_notes", "program", "retry_note", "tell_failure", "tell_warnings"]
+
+OF_CHAIN = "job of the chain"
+"""In the context of a failure: which job of a chain failed."""
 
 _LINES = 40
 _LINE_CHARACTERS = 400
@@ -34,6 +39,15 @@ def tell_failure(error: BaseException, report: JobReport) -> None:
     if report.error is not None:
         for note in failure_notes(report.error, report.job_id):
             error.add_note(in_cells(note))
+
+
+def tell_number(error: BaseException, which: str) -> None:
+    """Add to an exception, and to the report in it, which job of a chain failed."""
+    error.add_note(_which(which))
+    report = report_of(error)
+    if report is not None and report.error is not None:
+        context = {**report.error.context, OF_CHAIN: which}
+        attach_report(error, replace(report, error=replace(report.error, context=context)))
 
 
 def tell_warnings(report: JobReport) -> None:
@@ -63,6 +77,8 @@ def failure_notes(failure: Failure, job_id: str) -> list[str]:
         if lines:
             notes.append("\n".join([title, *lines]))
     notes += shadows_in(" ".join([failure.message, *details.values()]))
+    if OF_CHAIN in failure.context:
+        notes.append(_which(failure.context[OF_CHAIN]))
     if "retry" in details:
         notes.append(retry_note(job_id))
     return notes
@@ -79,6 +95,10 @@ def program() -> str:
     if found is not None and Path(found).parent == Path(sys.executable).parent:
         return "gristmill"
     return f"{quote(sys.executable)} -m gristmill"
+
+
+def _which(job: str) -> str:
+    return f"It was job {job}, of the chain."
 
 
 def _shorter(line: str) -> str:

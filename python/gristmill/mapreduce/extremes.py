@@ -9,11 +9,19 @@ one value for each map task is shuffled.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from reprlib import repr as short
 from typing import Any
 
 from gristmill import _core
 from gristmill.mapreduce.aggregates import Aggregate
-from gristmill.mapreduce.functions import name_of
+from gristmill.mapreduce.functions import (
+    ContractError,
+    can_be_called,
+    name_of,
+    place_of,
+    signature_of,
+    taken,
+)
 
 __all__ = ["Extreme", "max_by", "min_by", "of_sorted"]
 
@@ -35,18 +43,45 @@ class Extreme:
 
     def __call__(self, key: Any, values: Iterable[Any]) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401
         """Reduce a key."""
-        yield key, self._kept(values)
+        yield key, self.kept(values)
 
-    def combine(self, _key: object, values: Iterable[Any]) -> Iterator[Any]:
-        """Keep one of some of a key's values."""
-        yield self._kept(values)
+    @property
+    def combine(self) -> Callable[[Any, Iterable[Any]], Iterator[Any]]:
+        """What keeps one of some of a key's values."""
+        return _Combiner(self)
 
-    def _kept(self, values: Iterable[Any]) -> Any:  # noqa: ANN401 - one of them
+    def kept(self, values: Iterable[Any]) -> Any:  # noqa: ANN401 - one of them
+        """Return the greatest or least of some values."""
+
         def order(value: Any) -> bytes:  # noqa: ANN401 - any value
-            return _core.encode_order(self.by(value))
+            found = self.by(value)
+            try:
+                return _core.encode_order(found)
+            except (TypeError, ValueError) as error:
+                raise self._refused(error, value) from None
 
         # Of equal ones Python's max and min both keep the first.
         return max(values, key=order) if self.greatest else min(values, key=order)
+
+    def _refused(self, error: Exception, value: object) -> ContractError:
+        """What is said of a value of which `by` returned no key."""
+        what, _, advice = str(error).partition(" What to do: ")
+        what = what.replace("a key must", f"what the by of {self} returns must", 1).rstrip(".")
+        return ContractError(
+            f"{what}, for the value {short(value)}{place_of(self.by)}",
+            advice.rstrip(".") or "let it return a key",
+        )
+
+
+@dataclass(frozen=True)
+class _Combiner:
+    extreme: Extreme
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__qualname__", repr(self.extreme))
+
+    def __call__(self, _key: object, values: Iterable[Any]) -> Iterator[Any]:
+        yield self.extreme.kept(values)
 
 
 def max_by(by: Callable[[Any], Any]) -> Extreme:
@@ -59,7 +94,7 @@ def max_by(by: Callable[[Any], Any]) -> Extreme:
         by: Called with a value.
 
     Raises:
-        TypeError: It is not a function.
+        TypeError: It is not a function of one value.
 
     Example:
         >>> import tempfile, gristmill as gm
@@ -86,7 +121,7 @@ def min_by(by: Callable[[Any], Any]) -> Extreme:
         by: Called with a value; see `max_by`.
 
     Raises:
-        TypeError: It is not a function.
+        TypeError: It is not a function of one value.
 
     Example:
         >>> min_by(len)
@@ -102,7 +137,14 @@ def _made(by: object, *, greatest: bool) -> Extreme:
             f"cannot make gm.{name}({by!r}): it takes a function of a value."
             f" What to do: give for example gm.{name}(lambda value: value[0])."
         )
-    return Extreme(by, greatest)
+    made = Extreme(by, greatest)
+    signature = signature_of(by)
+    if signature is not None and not can_be_called(signature, 1):
+        raise TypeError(
+            f"cannot make {made}: its function takes {taken(signature)}, and is called with one"
+            " argument, the value. What to do: change its parameters."
+        )
+    return made
 
 
 def of_sorted(aggregate: Aggregate) -> Callable[[Any, Iterable[Any]], Iterator[tuple[Any, Any]]]:

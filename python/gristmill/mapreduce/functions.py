@@ -17,7 +17,18 @@ from typing import Any
 from gristmill.mapreduce.context import Context
 from gristmill.mapreduce.kinds import is_batch
 
-__all__ = ["PAIRS", "ContractError", "bound", "name_of", "place_of", "records_of", "takes_context"]
+__all__ = [
+    "PAIRS",
+    "ContractError",
+    "bound",
+    "can_be_called",
+    "name_of",
+    "place_of",
+    "records_of",
+    "signature_of",
+    "taken",
+    "takes_context",
+]
 
 PAIRS = "pairs of a key and a value"
 """What a map gives whose pairs are reduced."""
@@ -114,6 +125,31 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
         return inspect.signature(function, follow_wrapped=False)
     except (TypeError, ValueError, NameError):  # some builtins do not say; nor do some annotations
         return None
+
+
+def can_be_called(signature: inspect.Signature, count: int, *, with_context: bool = False) -> bool:
+    """Whether a function takes so many arguments, and the context if it gets that.
+
+    Example:
+        >>> can_be_called(inspect.signature(lambda key, value: ...), 2)
+        True
+    """
+    named = {"context": None} if with_context else {}
+    try:
+        signature.bind(*[None] * count, **named)
+    except TypeError:
+        return False
+    return True
+
+
+def taken(signature: inspect.Signature) -> str:
+    """Return the names of the parameters.
+
+    Example:
+        >>> taken(inspect.signature(lambda key, value: ...))
+        '(key, value)'
+    """
+    return f"({', '.join(signature.parameters)})"
 
 
 def bound(function: Callable[..., Any], context: Context) -> Callable[..., Any]:

@@ -20,6 +20,7 @@ from gristmill.errors import report_of
 from gristmill.job import new_job_id
 from gristmill.locations import absolute, is_remote, workplace
 from gristmill.mapreduce.definition import pickled
+from gristmill.mapreduce.exception_notes import tell_number
 from gristmill.mapreduce.formats import Input, Output
 from gristmill.mapreduce.keyvalue import kv
 from gristmill.mapreduce.left_out import with_left_out
@@ -79,6 +80,8 @@ def _run(job: Spec, options: Options, stop: Stop) -> Result:
                 except Exception as error:
                     if number or reads:
                         _keep_record(error)
+                    if len(jobs) > 1:
+                        tell_number(error, f"{number + 1} of {len(jobs)}, {one.name}")
                     raise
         return with_left_out(job, results)
 

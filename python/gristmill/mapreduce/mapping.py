@@ -4,8 +4,8 @@ The loop over records is the hot path of every job, so it is nothing but a call 
 wanted only sometimes, such as leaving out bad records, has a loop of its own.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from reprlib import repr as short
@@ -14,9 +14,16 @@ from typing import Any
 from gristmill import _core
 from gristmill.mapreduce.aggregates import Aggregate, check_value
 from gristmill.mapreduce.context import Context, whole_record
-from gristmill.mapreduce.failures import Failure, TaskFailure, describe, line_of, shown
+from gristmill.mapreduce.failures import (
+    Failure,
+    TaskFailure,
+    describe,
+    line_of,
+    shown,
+    user_frames,
+)
 from gristmill.mapreduce.formats import BadRecord, Reader
-from gristmill.mapreduce.functions import PAIRS, ContractError, place_of, records_of
+from gristmill.mapreduce.functions import PAIRS, ContractError, name_of, place_of, records_of
 from gristmill.mapreduce.kinds import is_pair
 from gristmill.mapreduce.pickling import as_it_is
 from gristmill.mapreduce.skipping import Skipping, TooManyBad
@@ -28,6 +35,12 @@ Consume = Callable[[Iterable[Any]], None]
 _RECORDS = "records"
 _NO_PAIRS = "the map must give pairs"
 """How the engine's collector refuses what is no pair (crates/python/src/work/pairs.rs)."""
+_KEYED = {
+    "what sort_by returns": "sort_by",
+    "what group_by returns": "group_by",
+    "the partitioner returned": "partition_by",
+}
+"""How it refuses what another function than the map has returned: the function's role."""
 _YIELD = "yield a tuple of two, (key, value)"
 _SKIP = "leave such records out with skip_bad=N, or gristmill run --skip-bad N"
 
@@ -63,6 +76,10 @@ class Mapper:
     """Whether what is consumed are pairs."""
     aggregate: Aggregate | None = None
     """The engine's reduction of their values, if it is one."""
+    key_functions: Mapping[str, Callable[..., Any] | None] = field(
+        default_factory=dict[str, Callable[..., Any] | None]
+    )
+    """The functions that are called with what the map gives, by their roles."""
     context: Context | None = None
     """What the user's code counts in, where bad records are left out."""
     of_combiner: Callable[[BaseException, str], Failure | None] = lambda _error, _more: None
@@ -175,8 +192,22 @@ class Mapper:
         failure = self.of_combiner(error, more)
         if failure is not None:
             return failure
-        where = self.reader.where()
-        return describe(error, doing=self.doing, where=where, record=record, more=more, at=at)
+        doing, where = self.doing, self.reader.where()
+        role = self._blamed(error)
+        if role is not None:
+            function = self.key_functions[role]
+            doing, at = f"{role} {name_of(function)}", place_of(function)
+        return describe(error, doing=doing, where=where, record=record, more=more, at=at)
+
+    def _blamed(self, error: BaseException) -> str | None:
+        """The role of the function that returned what the collector refuses, if not the map."""
+        if user_frames(error.__traceback__):
+            return None
+        text = str(error)
+        return next(
+            (role for how, role in _KEYED.items() if how in text and self.key_functions.get(role)),
+            None,
+        )
 
     def _misread(self, error: BaseException, more: str = "") -> Failure:
         return describe(

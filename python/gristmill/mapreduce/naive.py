@@ -22,6 +22,7 @@ from gristmill.mapreduce.context import Context
 from gristmill.mapreduce.definition import Functions, pickled
 from gristmill.mapreduce.functions import PAIRS, bound, records_of
 from gristmill.mapreduce.kinds import is_batch
+from gristmill.mapreduce.last_call import noted
 from gristmill.mapreduce.mapping import batch_function
 from gristmill.mapreduce.pickling import as_it_is, loads
 from gristmill.mapreduce.plain_aggregates import aggregated
@@ -71,6 +72,8 @@ class Outcome:
     """What combine made of that."""
     named_by_map: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     """Those of `named` that the maps wrote."""
+    read: int = 0
+    """How many records the maps were given."""
     partition: list[int] = field(default_factory=list[int])
     """The partition of each pair of `mapped`."""
 
@@ -126,6 +129,7 @@ class _Run:
         }
         self.contexts: dict[int, Context] = {}
         self.of_input = 0
+        self.read = 0
 
     def outcome(self) -> Outcome:
         least, most = self.job.split_sizes()
@@ -136,7 +140,7 @@ class _Run:
             self.how.order.shuffle(splits)
         mapped = {number: self._attempts(number, split) for number, split in splits}
         lists = [mapped[number] for number in sorted(mapped)]
-        found = Outcome([])
+        found = Outcome([], read=self.read)
         if self.functions.reduces:
             found.mapped = [pair for pairs in lists for pair in pairs]
             found.partition = [self._partition(pair) for pair in found.mapped]
@@ -191,10 +195,13 @@ class _Run:
         else:
             function = _itself
         found: list[Any] = [
-            as_it_is(given) for record in islice(reader, limit) for given in function(record)
+            as_it_is(given)
+            for record in noted("map", number, islice(reader, limit))
+            for given in function(record)
         ]
         if limit is not None:
             return []
+        self.read += reader.records_read()
         if functions.teardown is not None:
             found.extend(records_of(functions.teardown, "teardown", "records")(context))
         if not pairs:
@@ -285,7 +292,7 @@ class _Run:
     ) -> list[Any]:
         functions = self.functions
         context = self._context("reduce", partition, attempt)
-        groups = _groups(pairs, grouped=functions.group_by)
+        groups = noted("reduce", partition, _groups(pairs, grouped=functions.group_by))
         if functions.setup is not None:
             functions.setup(context)
         found = _Collected()

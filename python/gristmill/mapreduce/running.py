@@ -186,6 +186,11 @@ class Task:
             can_skip=batches is None and self.definition.input.can_skip(self.work["what"]),
             keyed=pairs,
             aggregate=functions.aggregate,
+            key_functions={
+                "sort_by": functions.sort_by,
+                "group_by": functions.group_by,
+                "partition_by": functions.partition,
+            },
             context=self.context,
         )
 

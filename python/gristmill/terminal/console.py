@@ -27,7 +27,9 @@ __all__ = [
     "give_up",
     "has_printed",
     "is_terminal",
+    "keep_stdout",
     "note",
+    "note_printed",
     "printable",
     "put",
     "say",
@@ -40,9 +42,30 @@ _printed: list[bool] = []
 """Whether something was written to stdout, once it was."""
 
 
+_kept: list[TextIO] = []
+"""Standard output, once it is kept for this program's own words."""
+
+
 def begin() -> None:
     """Forget what was written: another command line begins."""
     _printed.clear()
+    _kept.clear()
+
+
+def keep_stdout() -> None:
+    """From now on what user code and its children print goes to stderr."""
+    if _kept or sys.stdout is None or sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison] - `>&-`
+        return
+    flush()
+    number = sys.stdout.fileno()
+    _kept.append(
+        os.fdopen(os.dup(number), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+    )
+    os.dup2(sys.stderr.fileno(), number)
+
+
+def _stdout() -> TextIO | None:
+    return _kept[0] if _kept else sys.stdout
 
 
 def has_printed() -> bool:
@@ -50,9 +73,14 @@ def has_printed() -> bool:
     return bool(_printed)
 
 
+def note_printed() -> None:
+    """Note that something was written to stdout: here, or by a child of this process."""
+    _printed[:] = [True]
+
+
 def say(*lines: str) -> None:
     """Write lines for people to stdout, at once."""
-    _write(sys.stdout, "".join(f"{printable(line)}\n" for line in lines))
+    _write(_stdout(), "".join(f"{printable(line)}\n" for line in lines))
 
 
 def note(*lines: str) -> None:
@@ -68,7 +96,7 @@ def tell(notices: Iterable[str]) -> None:
 
 def put(text: str) -> None:
     """Write text for programs to stdout: it is a line, or lines."""
-    _write(sys.stdout, show_text(f"{text}\n"))
+    _write(_stdout(), show_text(f"{text}\n"))
 
 
 def printable(line: str) -> str:
@@ -83,12 +111,12 @@ def printable(line: str) -> str:
 
 def flush() -> None:
     """Write what others have left in the buffer of stdout, and see to it that exiting will not."""
-    _write(sys.stdout, "")
+    _write(_stdout(), "")
 
 
 def settle() -> None:
     """See to it that nothing is left to write at exit, whatever became of the streams."""
-    streams: tuple[TextIO | None, ...] = (sys.stdout, sys.stderr)
+    streams: tuple[TextIO | None, ...] = (*_kept, sys.stdout, sys.stderr)
     for stream in streams:
         if stream is None:
             continue
@@ -123,8 +151,8 @@ def draw(stream: TextIO, text: str) -> None:
             raise BrokenPipeError(errno.EPIPE, "a signal came, and there is no reader")
         stream.write(text)
         stream.flush()
-    if text and stream is sys.stdout:
-        _printed[:] = [True]
+    if text and stream is _stdout():
+        note_printed()
 
 
 def _takes(stream: TextIO) -> bool:

@@ -8,11 +8,13 @@ import click
 from gristmill.cli.failures import DONE, FAILED, Refused, fail
 from gristmill.cli.generated import count
 from gristmill.cli.groups import PlainCommand
-from gristmill.cli.mapreduce.common import job_options, on_job, said
+from gristmill.cli.mapreduce.common import in_child, job_options, on_job, said
 from gristmill.errors import kind_of
 from gristmill.mapreduce.determinism import check_output
-from gristmill.mapreduce.failures import text_of, user_frames
+from gristmill.mapreduce.failures import sentence, user_frames
+from gristmill.mapreduce.functions import place_of
 from gristmill.mapreduce.job import Job
+from gristmill.mapreduce.last_call import told
 from gristmill.mapreduce.source import Source
 from gristmill.names import quote, to_json
 from gristmill.terminal import console
@@ -41,6 +43,7 @@ def _refuse_skip_bad(_: click.Context, __: click.Parameter, given: str | None) -
 @click.option("--skip-bad", hidden=True, expose_value=False, callback=_refuse_skip_bad)
 @click.option("--no-workers", is_flag=True, help="Run no trial in worker processes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@in_child("check")
 @said("check")
 @on_job
 def check(
@@ -63,9 +66,9 @@ def check(
     try:
         verdict = check_output(job, rounds=rounds, seed=seed, engine=not no_workers)
     except (Exception, SystemExit) as error:  # user code runs in this process
-        if kind_of(error) is not None or not user_frames(error.__traceback__):
+        if not told() and (kind_of(error) is not None or not user_frames(error.__traceback__)):
             raise
-        return _raised(error, file)
+        return _raised(error, file, job)
     if as_json:
         found = asdict(verdict)
         console.put(to_json({"deterministic": verdict.deterministic, **found}))
@@ -74,12 +77,12 @@ def check(
         if verdict.deterministic:
             console.say(f"deterministic: {trials} gave the same output", *_listed(verdict.trials))
         else:
-            told: set[tuple[str, str]] = set()
+            known: set[tuple[str, str]] = set()
             for difference in verdict.differences:
                 what = difference.function, difference.advice
-                if what not in told:  # the rounds of a trial find the same
+                if what not in known:  # the rounds of a trial find the same
                     console.say(*str(difference).splitlines())
-                told.add(what)
+                known.add(what)
             console.say(f"not deterministic: {len(verdict.differences)} of {trials} differ")
         console.say(*(f"note: {note}" for note in verdict.notes))
     return DONE if verdict.deterministic else FAILED
@@ -89,10 +92,18 @@ def _listed(trials: list[str]) -> list[str]:
     return [f"  {trial}" for trial in trials]
 
 
-def _raised(error: BaseException, file: Path) -> int:
+def _raised(error: BaseException, file: Path, job: Job) -> int:
     frames = user_frames(error.__traceback__)
-    place = f" (line {frames[-1].lineno} of {frames[-1].filename})" if frames else ""
-    what = f"{type(error).__name__}: {text_of(error)}{place}"
-    advice = f"see gristmill run {quote(str(file))}, which names the record"
-    fail("check", f"cannot check the job: {what}. What to do: {advice}.")
+    where = f" (line {frames[-1].lineno} of {frames[-1].filename})" if frames else _place(job)
+    what, _, advice = sentence(error).partition(" What to do: ")
+    advice = advice or getattr(error, "advice", "")
+    advice = advice or f"see gristmill run {quote(str(file))}, which shows the record"
+    at = f" ({told()})" if told() else ""
+    fail("check", f"cannot check the job: {what.rstrip('.')}{where}{at}. What to do: {advice}.")
     return FAILED
+
+
+def _place(job: Job) -> str:
+    """Where the function stands that was called last; of a chain it may be of any job."""
+    role = told().partition(":")[0]
+    return place_of(getattr(job, role)) if role and len(job.chain()) == 1 else ""

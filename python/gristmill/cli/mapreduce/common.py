@@ -1,12 +1,13 @@
 """What `run` and `check` share: arguments that name a job, and how a failure is said."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
+from gristmill.cli.apart import apart
 from gristmill.cli.environment import environment_note
 from gristmill.cli.failures import DASH, FAILED, WRONG, Refused, as_typed, fail
 from gristmill.errors import is_of_system, kind_of, option_of, report_of
@@ -15,7 +16,7 @@ from gristmill.mapreduce.source import Source
 from gristmill.shadows import shadows_in
 from gristmill.terminal import console
 
-__all__ = ["job_options", "on_job", "said"]
+__all__ = ["in_child", "job_options", "on_job", "said"]
 
 Command = Callable[..., int]
 
@@ -67,6 +68,8 @@ def on_job(command: Command) -> Command:
         settings: tuple[str, ...],
         **rest: Any,  # noqa: ANN401 - the command's own
     ) -> int:
+        if rest["as_json"]:
+            console.keep_stdout()
         given = _given(inputs, output, settings)
         source = Source.of(
             str(file), name=name, settings=given, inputs=tuple(inputs), output=output
@@ -115,6 +118,19 @@ def said(command: str) -> Callable[[Command], Command]:
                 for note in (*getattr(error, "__notes__", ()), *shadows):
                     console.note(*note.split("\n"))
                 return FAILED if _is_failure(error) else WRONG
+
+        return run
+
+    return decorate
+
+
+def in_child(command: str) -> Callable[[Command], Command]:
+    """Run a command in a child process: it calls user code, which may end its process."""
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def run(**arguments: Any) -> int:  # noqa: ANN401 - click's
+            return apart(command, partial(function, **arguments))
 
         return run
 

@@ -98,7 +98,7 @@ def _run(job: Job, options: Options, as_json: bool) -> int:
     for warning in result.report.warnings:
         console.note(f"gristmill: {warning}")
     if as_json:
-        console.put(json_of(result.report))
+        console.put(json_of(result.report, result.of_chain))
     else:
         say_done(result.report, result.form.folder, result.left_out, result.of_chain)
     return DONE
