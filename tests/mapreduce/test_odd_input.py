@@ -333,6 +333,36 @@ def test_tables_that_are_none(tmp_path: Path) -> None:
         run(gm.parquet(tmp_path / "b", columns=["m"]), tmp_path, map=itself)
 
 
+NANOSECONDS = pa.time64("ns")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([0, 1000, 123456789], NANOSECONDS),
+        pa.array([[], [0], [None, 1]], pa.list_(NANOSECONDS)),
+        pa.array([[0], [0], [1]], pa.list_(NANOSECONDS, 1)),
+        pa.array([None, {"t": 0}, {"t": 1}], pa.struct({"t": NANOSECONDS})),
+        pa.array([None, [("a", 0)], [("b", 1)]], pa.map_(pa.string(), NANOSECONDS)),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_times_with_nanoseconds_are_not_cut(tmp_path: Path, column: pa.Array) -> None:
+    says = "the column t has a time with nanoseconds"
+    table = pa.table({"n": [1, 2, 3], "t": column})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as file:
+        file.write_table(table)
+    for source in (gm.parquet(tmp_path / "a.parquet"), gm.arrow(tmp_path / "a.arrow")):
+        with pytest.raises(
+            ValueError, match=rf"{says}.*offset 2.* What to do: write the column as"
+        ):
+            run(source, tmp_path, map=itself)
+    for output in (gm.jsonl(tmp_path / "lines"), gm.kv(tmp_path / "pairs")):
+        with pytest.raises(ValueError, match=says):
+            run([1], tmp_path, map=lambda _: [table], output=output)
+
+
 def test_columns_that_come_late(tmp_path: Path) -> None:
     def rows(_record: Any) -> Iterator[dict[str, int]]:
         yield from ({"n": n} for n in range(65_536))

@@ -21,6 +21,7 @@ from gristmill import _core
 from gristmill.mapreduce.column_names import check_has, named_twice, shown_names
 from gristmill.mapreduce.column_types import merged
 from gristmill.mapreduce.exact_columns import Misfit, as_schema, inferred, of_type
+from gristmill.mapreduce.exact_rows import check_times
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.fields import fields_of
 from gristmill.mapreduce.formats import BadRecord
@@ -283,10 +284,14 @@ def is_batch(record: object) -> bool:
 def rows_of(batch: Any) -> list[Any]:  # noqa: ANN401 - a batch or table
     """Return the rows of a batch: pairs, if its columns are `key` and `value`; else dicts.
 
+    Raises:
+        BadRecord: Objects of Python do not hold them.
+
     Example:
         >>> rows_of(pyarrow().table({"key": ["a"], "value": [1]}))
         [('a', 1)]
     """
+    check_times(batch)
     if batch.schema.names == ["key", "value"]:
         keys, values = (batch.column(number).to_pylist() for number in range(2))
         return list(zip(keys, values, strict=True))
