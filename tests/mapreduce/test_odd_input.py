@@ -333,6 +333,19 @@ def test_tables_that_are_none(tmp_path: Path) -> None:
         run(gm.parquet(tmp_path / "b", columns=["m"]), tmp_path, map=itself)
 
 
+def test_two_columns_of_one_name(tmp_path: Path) -> None:
+    table = pa.table([[1], [2]], names=["a", "a"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as file:
+        file.write_table(table)
+    says = "two columns of a table are named 'a'.*What to do: rename one of them"
+    for source in (gm.parquet(tmp_path / "a.parquet"), gm.arrow(tmp_path / "a.arrow")):
+        with pytest.raises(ValueError, match=says):
+            run(source, tmp_path, map=itself)
+    with pytest.raises(ValueError, match=says):
+        run([1], tmp_path, map=lambda _: [table], output=gm.jsonl(tmp_path / "lines"))
+
+
 NANOSECONDS = pa.time64("ns")
 
 
@@ -354,9 +367,7 @@ def test_times_with_nanoseconds_are_not_cut(tmp_path: Path, column: pa.Array) ->
     with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as file:
         file.write_table(table)
     for source in (gm.parquet(tmp_path / "a.parquet"), gm.arrow(tmp_path / "a.arrow")):
-        with pytest.raises(
-            ValueError, match=rf"{says}.*offset 2.* What to do: write the column as"
-        ):
+        with pytest.raises(ValueError, match=rf"{says}.*offset 2.* What to do: write the"):
             run(source, tmp_path, map=itself)
     for output in (gm.jsonl(tmp_path / "lines"), gm.kv(tmp_path / "pairs")):
         with pytest.raises(ValueError, match=says):

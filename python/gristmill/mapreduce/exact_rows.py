@@ -33,9 +33,7 @@ def check_names(table: Any) -> None:  # noqa: ANN401 - a batch or table
     """
     twice = named_twice(table.schema.names)
     if twice:
-        raise BadRecord(
-            f"two columns are named {min(twice)!r}", "rename one of them, or use map_batches"
-        )
+        raise BadRecord(f"two columns of a table are named {min(twice)!r}", "rename one of them")
 
 
 def check_times(table: Any) -> None:  # noqa: ANN401 - a batch or table

@@ -18,10 +18,10 @@ from reprlib import repr as short
 from typing import Any
 
 from gristmill import _core
-from gristmill.mapreduce.column_names import check_has, named_twice, shown_names
+from gristmill.mapreduce.column_names import check_has, shown_names
 from gristmill.mapreduce.column_types import merged
 from gristmill.mapreduce.exact_columns import Misfit, as_schema, inferred, of_type
-from gristmill.mapreduce.exact_rows import check_times
+from gristmill.mapreduce.exact_rows import check_names, check_times
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.fields import fields_of
 from gristmill.mapreduce.formats import BadRecord
@@ -95,11 +95,7 @@ class TableWriter:
         return {name: record[name] for name in names}
 
     def _selected(self, table: Any) -> Any:  # noqa: ANN401 - a pyarrow.Table
-        twice = named_twice(table.schema.names)
-        if twice:
-            raise BadRecord(
-                f"two columns of a table are named {min(twice)!r}", "rename one of them"
-            )
+        check_names(table)
         if self._columns is None:
             return table
         check_has(table.schema.names, self._columns)
@@ -291,6 +287,7 @@ def rows_of(batch: Any) -> list[Any]:  # noqa: ANN401 - a batch or table
         >>> rows_of(pyarrow().table({"key": ["a"], "value": [1]}))
         [('a', 1)]
     """
+    check_names(batch)
     check_times(batch)
     if batch.schema.names == ["key", "value"]:
         keys, values = (batch.column(number).to_pylist() for number in range(2))

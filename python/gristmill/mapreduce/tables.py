@@ -16,7 +16,7 @@ from gristmill import _core
 from gristmill.locations import absolute, is_remote, open_read, size_of
 from gristmill.mapreduce.column_names import as_columns, check_columns, take_some
 from gristmill.mapreduce.combine_splits import Before, Several, before_of, is_shared, shared
-from gristmill.mapreduce.exact_rows import Nanoseconds, check_times
+from gristmill.mapreduce.exact_rows import Nanoseconds, check_names, check_times
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
 from gristmill.mapreduce.paths import StrPath, as_paths
@@ -404,6 +404,7 @@ class _Rows:
                 yield row
 
     def _check(self, batch: Any) -> None:  # noqa: ANN401 - a RecordBatch
+        check_names(batch)
         try:
             check_times(batch)
         except Nanoseconds as error:
