@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import json
 import os
 import sys
 from collections import namedtuple
@@ -320,6 +321,20 @@ def test_json_that_is_too_deep_or_half_a_pair(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"the line is not JSON: maximum recursion .*offset 3"):
         job.run()
     assert list(dataclasses.replace(job, skip_bad=1).run().read()) == [[], "\ud800"]
+
+
+@pytest.mark.parametrize("key", [1, -20, 1.5, 1e300, True, False, None])
+@pytest.mark.parametrize("wrap", [lambda row: row, lambda row: ("k", [{"in": (row,)}])])
+def test_keys_that_are_one_in_json(tmp_path: Path, key: Any, wrap: Any) -> None:
+    text = next(iter(json.loads(json.dumps({key: 0}))))
+    jsonl_line(tmp_path, wrap({key: 0, text + "0": 1}))
+    with pytest.raises(ValueError, match="has no JSON: two keys of a dict are one there"):
+        jsonl_line(tmp_path, wrap({key: 0, text: 1}))
+
+
+def jsonl_line(folder: Path, record: Any) -> None:
+    writer = gm.jsonl().writer(str(folder / str(len(list(folder.iterdir())))))
+    writer.write(record)
 
 
 def test_tables_that_are_none(tmp_path: Path) -> None:

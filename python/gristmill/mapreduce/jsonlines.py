@@ -12,7 +12,7 @@ from gristmill import _core
 from gristmill.mapreduce.failures import shown
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Writer
 from gristmill.mapreduce.keys import Desc
-from gristmill.mapreduce.kinds import is_pair
+from gristmill.mapreduce.kinds import is_dict, is_list, is_pair, is_tuple
 from gristmill.mapreduce.lines import Lines, NativeReader, lines_of, plan_lines
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan
@@ -23,6 +23,10 @@ __all__ = ["Jsonl", "jsonl"]
 _ADVICE = (
     "make the record of dicts, lists, str, finite numbers, bool and None, or write another format"
 )
+_ADVICE_KEYS = "make the keys of each dict text, or write another format"
+_LIKE_A_NUMBER = re.compile(r'": (?:(?<=[0-9]": )|(?<=true": )|(?<=false": )|(?<=null": ))').search
+"""Finds a key that may have been no text: a look at each key of the record takes longer."""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -120,14 +124,17 @@ def _value(line: bytes) -> object:
 def _line(record: object) -> str:
     plain = {"key": record[0], "value": record[1]} if is_pair(record) else record
     try:
-        line = json.dumps(plain, ensure_ascii=False, allow_nan=False, default=_inside)
+        line = _as_json(plain)
         if not line.isascii() and _SURROGATE.search(line):
             line = json.dumps(
                 plain, default=_inside
             )  # half a surrogate pair has no UTF-8, but an escape
-        return line
     except (TypeError, ValueError, RecursionError) as error:
         raise BadRecord(f"{shown(record)} has no JSON: {_why(error)}", _ADVICE) from None
+    if _LIKE_A_NUMBER(line) and _loses_a_key(plain):
+        what = f"{shown(record)} has no JSON: two keys of a dict are one there"
+        raise BadRecord(what, _ADVICE_KEYS)
+    return line
 
 
 def _inside(value: object) -> object:
@@ -135,6 +142,18 @@ def _inside(value: object) -> object:
     if isinstance(value, Desc):
         return value.key
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+_as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_inside).encode
+"""Made once: `json.dumps` makes an encoder for each record, where there are options."""
+
+
+def _loses_a_key(value: object) -> bool:
+    """Whether two keys of a dict are one in JSON, as 1 and "1" are."""
+    if is_dict(value):
+        names = {json.dumps({key: 0}) for key in value}
+        return len(names) < len(value) or any(map(_loses_a_key, value.values()))
+    return (is_list(value) or is_tuple(value)) and any(map(_loses_a_key, value))
 
 
 def _why(error: Exception) -> str:
