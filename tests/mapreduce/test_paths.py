@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,3 +95,10 @@ def test_the_success_of_another_program_leaves_no_file_out(tree: Path, success: 
     (tree / "x/_SUCCESS").write_text(success)
     with pytest.raises(ValueError, match="x/y is a directory inside an input directory"):
         find_files([str(tree / "x")])
+
+
+@pytest.mark.parametrize("form", [gm.text, gm.kv, gm.parquet])
+@pytest.mark.parametrize("given", ["", ["a", ""]])
+def test_an_empty_name_is_refused(form: Any, given: Any) -> None:
+    with pytest.raises(ValueError, match=r"the path is .*''.* What to do: give a path"):
+        form(given)

@@ -44,7 +44,7 @@ def as_paths(given: Any, name: str = "the path") -> tuple[str, ...]:  # noqa: AN
 
     Raises:
         TypeError: They are not paths.
-        ValueError: No file can have one of these names.
+        ValueError: No file can have one of these names, or one is empty.
 
     Example:
         >>> as_paths("a"), as_paths(["a", Path("b")])
@@ -59,6 +59,8 @@ def as_paths(given: Any, name: str = "the path") -> tuple[str, ...]:  # noqa: AN
             texts = [in_home(path) for path in given]
     except TypeError:
         raise TypeError(_no_path(name, shown)) from None
+    if "" in texts:
+        raise ValueError(_no_path(name, shown))
     return tuple(texts)
 
 
