@@ -323,6 +323,15 @@ def test_json_that_is_too_deep_or_half_a_pair(tmp_path: Path) -> None:
     assert list(dataclasses.replace(job, skip_bad=1).run().read()) == [[], "\ud800"]
 
 
+@pytest.mark.parametrize("form", [gm.tsv, gm.delimited])
+def test_lines_of_another_encoding_than_the_format_reads(tmp_path: Path, form: Any) -> None:
+    (tmp_path / "a").write_bytes(b"a\tb\ncaf\xe9\tb\n")
+    with pytest.raises(ValueError, match=r"the line is not UTF-8: .* byte 3 .*line 2") as failed:
+        run(form(tmp_path / "a"), tmp_path, map=itself)
+    assert "What to do: convert the file, for example with iconv" in str(failed.value)
+    assert "encoding=" not in str(failed.value)
+
+
 @pytest.mark.parametrize("key", [1, -20, 1.5, 1e300, True, False, None])
 @pytest.mark.parametrize("wrap", [lambda row: row, lambda row: ("k", [{"in": (row,)}])])
 def test_keys_that_are_one_in_json(tmp_path: Path, key: Any, wrap: Any) -> None:

@@ -10,7 +10,14 @@ from gristmill import _core
 from gristmill.mapreduce import batches
 from gristmill.mapreduce.fields import tsv_fields
 from gristmill.mapreduce.formats import Format, Reader, Writer
-from gristmill.mapreduce.lines import NativeReader, decoder, lines_of, plan_lines, plan_whole
+from gristmill.mapreduce.lines import (
+    NativeReader,
+    Utf8Reader,
+    decoder,
+    lines_of,
+    plan_lines,
+    plan_whole,
+)
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan
 from gristmill.signatures import known_options
@@ -150,7 +157,8 @@ class Delimited(Format):
             native = lines_of(what, text=False, strip_cr=True)
             return NativeReader(native, partial(_decode_halves, self.separator))
         native = lines_of(what, text=as_text, strip_cr=True)
-        return NativeReader(native, partial(_halves, self.separator))
+        reader = Utf8Reader if as_text else NativeReader
+        return reader(native, partial(_halves, self.separator))
 
 
 @dataclass(frozen=True)
@@ -187,7 +195,9 @@ class Tsv(Format):
             escapes = any(_is_ours(piece["path"]) for piece in what["pieces"])
         fields = tsv_fields if escapes else _plain_fields
         native = lines_of(what, text=not tolerant, strip_cr=True)
-        return NativeReader(native, partial(_decode_fields, fields) if tolerant else fields)
+        if tolerant:
+            return NativeReader(native, partial(_decode_fields, fields))
+        return Utf8Reader(native, fields)
 
     def writer(self, path: str) -> Writer:
         """Make a file of lines."""
