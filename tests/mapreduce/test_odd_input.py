@@ -456,6 +456,14 @@ def test_what_is_refused_before_it_runs(make: Callable[[], Any], says: str) -> N
         make()
 
 
+@pytest.mark.parametrize("value", ["4", None, 1.5, 0, -1])
+def test_what_is_no_number_of_lines_or_bytes(value: Any) -> None:
+    says = f"must be a whole number of 1 or more, not {value!r}. What to do: "
+    for make in (lambda: gm.text("a", lines=value), lambda: gm.fixed("a", value)):
+        with pytest.raises((ValueError, TypeError), match=says):
+            make()
+
+
 def test_one_side_file(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
     assert gm.Job(gm.items([]), map=itself, files=tmp_path / "a.txt").files == (
