@@ -398,6 +398,50 @@ def test_times_with_nanoseconds_are_not_cut(tmp_path: Path, column: pa.Array) ->
             run([1], tmp_path, map=lambda _: [table], output=output)
 
 
+@pytest.mark.parametrize("output", [gm.parquet, gm.arrow])
+def test_columns_whose_names_are_no_text(tmp_path: Path, output: Any) -> None:
+    says = r"record 2 of the part, \{1: 3\}, has a column named 1, which is no text. What to do: "
+    assert_refused(output(tmp_path / "out"), [{"a": 2}, {1: 3}], says)
+
+
+NOT_NULL = pa.field("n", pa.int64(), nullable=False)
+
+
+@pytest.mark.parametrize("output", [gm.parquet, gm.arrow])
+@pytest.mark.parametrize(
+    ("field", "good", "bad"),
+    [
+        (NOT_NULL, {"n": 1}, {"n": None}),
+        (NOT_NULL, {"n": 1}, {}),
+        (pa.field("n", pa.struct([NOT_NULL])), {"n": None}, {"n": {"n": None}}),
+        (pa.field("n", pa.list_(NOT_NULL)), {"n": [1]}, {"n": [1, None]}),
+    ],
+)
+def test_no_value_where_the_schema_wants_one(
+    tmp_path: Path, output: Any, field: pa.Field, good: Any, bad: Any
+) -> None:
+    form = output(tmp_path / "out", schema=pa.schema([field]))
+    says = r"record 2 of the part, \{.*\}, has no value in the column n, which is not nullable"
+    assert_refused(form, [good, bad], says)
+    assert_refused(form, [pa.Table.from_pylist([good, bad], pa.schema([field]))], says)
+    assert list(run([1], tmp_path, map=lambda _: [good], output=form).read()) == [good]
+
+
+@pytest.mark.parametrize("bad", [{"n": {}}, {"n": [{"m": {}}]}])
+def test_a_dict_without_keys_in_parquet(tmp_path: Path, bad: Any) -> None:
+    says = (
+        r"record 2 of the part, .*, has a dict without keys in the column n, which Parquet cannot"
+    )
+    assert_refused(gm.parquet(tmp_path / "out"), [{"n": None}, bad], says)
+    found = run([1], tmp_path, map=lambda _: [bad], output=gm.arrow(tmp_path / "out"))
+    assert list(found.read()) == [bad]
+
+
+def assert_refused(output: Any, records: list[Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        run([1], Path(), map=lambda _: records, output=output)
+
+
 def test_columns_that_come_late(tmp_path: Path) -> None:
     def rows(_record: Any) -> Iterator[dict[str, int]]:
         yield from ({"n": n} for n in range(65_536))

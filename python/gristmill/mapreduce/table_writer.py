@@ -28,6 +28,7 @@ from gristmill.mapreduce.formats import BadRecord
 from gristmill.mapreduce.keys import without_order
 from gristmill.mapreduce.kinds import is_dict, is_pair, is_tuple, settled
 from gristmill.mapreduce.paths import set_aside
+from gristmill.mapreduce.refused_rows import missing_value, without_fields
 
 __all__ = ["ADVICE", "GROUP_ROWS", "TableWriter", "is_batch", "rows_of", "to_rows"]
 
@@ -136,12 +137,28 @@ class TableWriter:
             names |= dict.fromkeys(name for row in self._rows for name in row)
             if not names:
                 raise BadRecord("a record has no columns", ADVICE)
+            if not all(isinstance(name, str) for name in names):
+                raise self._no_text()
             return self._arrow.table({name: self._column(name, inferred) for name in names})
         columns = [
             self._column(field.name, lambda values, kind=field.type: of_type(values, kind))
             for field in self._given
         ]
         return self._arrow.table(columns, schema=self._given)
+
+    def _no_text(self) -> BadRecord:
+        """The first name of a column that is no text, with its record."""
+        number, row, name = next(
+            (number, row, name)
+            for number, row in enumerate(self._rows, self._written + 1)
+            for name in row
+            if not isinstance(name, str)
+        )
+        return BadRecord(
+            f"record {number:,} of the part, {short(row)}, has a column named {short(name)}, which"
+            " is no text",
+            "make the keys of each dict text",
+        )
 
     def _column(self, name: str, make: Callable[[list[Any]], Any]) -> Any:  # noqa: ANN401
         try:
@@ -161,8 +178,14 @@ class TableWriter:
         except Misfit as misfit:
             row = table.slice(misfit.index, 1).to_pylist()[0]
             raise self._misfit(misfit, row) from None
+        missing = missing_value(table)
+        if missing is not None:
+            row, column = missing
+            what = f"{self._record(table, row)} no value in the column {column}"
+            advice = "give each record a value, or the column nullable=True in schema="
+            raise BadRecord(f"{what}, which is not nullable", advice)
         if self._file is None:
-            self._open()
+            self._open(table)
         self._write(table)
         self._written += table.num_rows
 
@@ -200,7 +223,12 @@ class TableWriter:
                 _core.beat()
             Path(path).unlink()
 
-    def _open(self) -> None:
+    def _record(self, table: Any, row: int) -> str:  # noqa: ANN401 - a pyarrow.Table
+        """How an error about a row of a table begins."""
+        shown = short(table.slice(row, 1).to_pylist()[0])
+        return f"record {self._written + row + 1:,} of the part, {shown}, has"
+
+    def _open(self, table: Any = None) -> None:  # noqa: ANN401 - a pyarrow.Table, the first
         if self._schema is None:
             null = self._arrow.null()
             self._schema = self._arrow.schema([(name, null) for name in self._columns or ()])
@@ -208,6 +236,12 @@ class TableWriter:
             with self._named():
                 self._file = self._begin(self._schema)
         except NotImplementedError as error:
+            empty = None if table is None else without_fields(table)
+            if empty is not None:
+                row, column = empty
+                what = f"{self._record(table, row)} a dict without keys in the column {column}"
+                advice = "leave the column out, give the dict a key, or write gm.arrow or gm.jsonl"
+                raise BadRecord(f"{what}, which Parquet cannot hold", advice) from None
             raise BadRecord(f"the records make no table: {error}".rstrip("."), ADVICE) from None
 
     def _write(self, table: Any) -> None:  # noqa: ANN401 - a pyarrow.Table
