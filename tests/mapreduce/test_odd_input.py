@@ -332,6 +332,25 @@ def test_lines_of_another_encoding_than_the_format_reads(tmp_path: Path, form: A
     assert "encoding=" not in str(failed.value)
 
 
+@pytest.mark.parametrize("value", [[{"a": 1}, {"a": 2}], {"a": 1, "b": [2]}])
+@pytest.mark.parametrize("split_max", [None, 1])
+def test_json_over_several_lines(tmp_path: Path, value: Any, split_max: int | None) -> None:
+    (tmp_path / "a").write_text(json.dumps(value, indent=1))
+    says = "looks like a part of one JSON document over several lines.* What to do: .* jq -c '"
+    with pytest.raises(ValueError, match=says) as failed:
+        run(gm.jsonl(tmp_path / "a"), tmp_path, map=itself, split_max=split_max)
+    assert "skip_bad" not in str(failed.value)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-le"])
+def test_json_in_another_encoding(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a").write_bytes('{"a": "é"}\n{"a": 1}\n'.encode(encoding))
+    says = "the line is not UTF-8.* What to do: convert the file, for example with iconv"
+    with pytest.raises(ValueError, match=says) as failed:
+        run(gm.jsonl(tmp_path / "a"), tmp_path, map=lambda row: [("k", row)])
+    assert "skip_bad" not in str(failed.value)
+
+
 @pytest.mark.parametrize("key", [1, -20, 1.5, 1e300, True, False, None])
 @pytest.mark.parametrize("wrap", [lambda row: row, lambda row: ("k", [{"in": (row,)}])])
 def test_keys_that_are_one_in_json(tmp_path: Path, key: Any, wrap: Any) -> None:

@@ -13,7 +13,7 @@ from gristmill.mapreduce.failures import shown
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Writer
 from gristmill.mapreduce.keys import Desc
 from gristmill.mapreduce.kinds import is_dict, is_list, is_pair, is_tuple
-from gristmill.mapreduce.lines import Lines, NativeReader, lines_of, plan_lines
+from gristmill.mapreduce.lines import TO_UTF8, Lines, NativeReader, lines_of, not_utf8, plan_lines
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan
 from gristmill.signatures import known_options
@@ -26,6 +26,10 @@ _ADVICE = (
 _ADVICE_KEYS = "make the keys of each dict text, or write another format"
 _LIKE_A_NUMBER = re.compile(r'": (?:(?<=[0-9]": )|(?<=true": )|(?<=false": )|(?<=null": ))').search
 """Finds a key that may have been no text: a look at each key of the record takes longer."""
+
+_GOES_ON = (b"[", b"{", b",")
+_ENDS = (b"]", b"}")
+"""How lines end, and what they are, of a document that has a line for each of its parts."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -118,7 +122,21 @@ def _value(line: bytes) -> object:
         if not line.strip():
             advice = "give gm.jsonl skip_blank=True to pass over blank lines"
             raise BadRecord("the line is not JSON: it is blank", advice) from None
-        raise BadRecord(f"the line is not JSON: {error}") from None
+        raise _no_json(line, error) from None
+
+
+def _no_json(line: bytes, error: Exception) -> BadRecord:
+    """What is wrong with a line; of a whole file that is of another kind, no line is to blame."""
+    if b"\0" in line:
+        return BadRecord("the line is not UTF-8: it has bytes that are 0, as UTF-16 has", TO_UTF8)
+    if isinstance(error, UnicodeDecodeError):
+        return not_utf8(error)
+    what = f"the line is not JSON: {error}"
+    if line.rstrip()[-1:] in _GOES_ON or line.strip() in _ENDS:
+        each = "." if line.startswith(b"{") else ".[]"
+        what += ". It looks like a part of one JSON document over several lines"
+        return BadRecord(what, f"make it a value a line: jq -c '{each}' in.json > out.jsonl")
+    return BadRecord(what)
 
 
 def _line(record: object) -> str:

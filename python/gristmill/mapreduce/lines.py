@@ -27,9 +27,9 @@ __all__ = [
     "Lines",
     "NativeReader",
     "Utf8Reader",
-    "check_utf8",
     "decoder",
     "lines_of",
+    "not_utf8",
     "plan_lines",
     "plan_whole",
 ]
@@ -98,21 +98,19 @@ class Utf8Reader(NativeReader):
         try:
             yield from super().__iter__()
         except ValueError:
-            check_utf8(self.raw())
+            line = self.raw()
+            assert isinstance(line, bytes)
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                raise not_utf8(error) from None
             raise
 
 
-def check_utf8(line: Any) -> None:  # noqa: ANN401 - bytes, where it is a line
-    """Refuse a line that is not UTF-8.
-
-    Raises:
-        BadRecord: It is not.
-    """
-    try:
-        line.decode()
-    except UnicodeDecodeError as error:
-        what = f"the line is not UTF-8: {error.reason} at its byte {error.start}"
-        raise BadRecord(what, TO_UTF8) from None
+def not_utf8(error: UnicodeDecodeError) -> BadRecord:
+    """Return what to say of a line of another encoding."""
+    what = f"the line is not UTF-8: {error.reason} at its byte {error.start}"
+    return BadRecord(what, TO_UTF8)
 
 
 def plan_lines(
