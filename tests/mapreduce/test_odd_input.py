@@ -418,8 +418,8 @@ def test_times_with_nanoseconds_are_not_cut(tmp_path: Path, column: pa.Array) ->
 
 
 @pytest.mark.parametrize("output", [gm.parquet, gm.arrow])
-def test_columns_whose_names_are_no_text(tmp_path: Path, output: Any) -> None:
-    says = r"record 2 of the part, \{1: 3\}, has a column named 1, which is no text. What to do: "
+def test_columns_whose_names_are_not_text(tmp_path: Path, output: Any) -> None:
+    says = r"record 2 of the part, \{1: 3\}, has a column named 1, which is not text. What to do: "
     assert_refused(output(tmp_path / "out"), [{"a": 2}, {1: 3}], says)
 
 

@@ -137,7 +137,7 @@ class TableWriter:
             names |= dict.fromkeys(name for row in self._rows for name in row)
             if not names:
                 raise BadRecord("a record has no columns", ADVICE)
-            if not all(isinstance(name, str) for name in names):
+            if not all(map(_is_text, names)):
                 raise self._no_text()
             return self._arrow.table({name: self._column(name, inferred) for name in names})
         columns = [
@@ -147,16 +147,16 @@ class TableWriter:
         return self._arrow.table(columns, schema=self._given)
 
     def _no_text(self) -> BadRecord:
-        """The first name of a column that is no text, with its record."""
+        """The first name of a column that is not text, with its record."""
         number, row, name = next(
             (number, row, name)
             for number, row in enumerate(self._rows, self._written + 1)
             for name in row
-            if not isinstance(name, str)
+            if not _is_text(name)
         )
         return BadRecord(
             f"record {number:,} of the part, {short(row)}, has a column named {short(name)}, which"
-            " is no text",
+            " is not text",
             "make the keys of each dict text",
         )
 
@@ -347,6 +347,10 @@ def to_rows(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any record
     if is_tuple(record):
         return {f"column_{at + 1}": _value(value) for at, value in enumerate(record)}
     return {"value": _value(record)}
+
+
+def _is_text(name: object) -> bool:
+    return isinstance(name, str)
 
 
 def _value(value: Any) -> Any:  # noqa: ANN401 - any value
