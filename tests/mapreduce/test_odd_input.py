@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import json
 import os
 import sys
 from collections import namedtuple
@@ -322,6 +323,48 @@ def test_json_that_is_too_deep_or_half_a_pair(tmp_path: Path) -> None:
     assert list(dataclasses.replace(job, skip_bad=1).run().read()) == [[], "\ud800"]
 
 
+@pytest.mark.parametrize("form", [gm.tsv, gm.delimited])
+def test_lines_of_another_encoding_than_the_format_reads(tmp_path: Path, form: Any) -> None:
+    (tmp_path / "a").write_bytes(b"a\tb\ncaf\xe9\tb\n")
+    with pytest.raises(ValueError, match=r"the line is not UTF-8: .* byte 3 .*line 2") as failed:
+        run(form(tmp_path / "a"), tmp_path, map=itself)
+    assert "What to do: convert the file, for example with iconv" in str(failed.value)
+    assert "encoding=" not in str(failed.value)
+
+
+@pytest.mark.parametrize("value", [[{"a": 1}, {"a": 2}], {"a": 1, "b": [2]}])
+@pytest.mark.parametrize("split_max", [None, 1])
+def test_json_over_several_lines(tmp_path: Path, value: Any, split_max: int | None) -> None:
+    (tmp_path / "a").write_text(json.dumps(value, indent=1))
+    says = "looks like a part of one JSON document over several lines.* What to do: .* jq -c '"
+    with pytest.raises(ValueError, match=says) as failed:
+        run(gm.jsonl(tmp_path / "a"), tmp_path, map=itself, split_max=split_max)
+    assert "skip_bad" not in str(failed.value)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-le"])
+def test_json_in_another_encoding(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a").write_bytes('{"a": "é"}\n{"a": 1}\n'.encode(encoding))
+    says = "the line is not UTF-8.* What to do: convert the file, for example with iconv"
+    with pytest.raises(ValueError, match=says) as failed:
+        run(gm.jsonl(tmp_path / "a"), tmp_path, map=lambda row: [("k", row)])
+    assert "skip_bad" not in str(failed.value)
+
+
+@pytest.mark.parametrize("key", [1, -20, 1.5, 1e300, True, False, None])
+@pytest.mark.parametrize("wrap", [lambda row: row, lambda row: ("k", [{"in": (row,)}])])
+def test_keys_that_are_one_in_json(tmp_path: Path, key: Any, wrap: Any) -> None:
+    text = next(iter(json.loads(json.dumps({key: 0}))))
+    jsonl_line(tmp_path, wrap({key: 0, text + "0": 1}))
+    with pytest.raises(ValueError, match="has no JSON: two keys of a dict are one there"):
+        jsonl_line(tmp_path, wrap({key: 0, text: 1}))
+
+
+def jsonl_line(folder: Path, record: Any) -> None:
+    writer = gm.jsonl().writer(str(folder / str(len(list(folder.iterdir())))))
+    writer.write(record)
+
+
 def test_tables_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"no table")
     for source in (gm.parquet(tmp_path / "a"), gm.arrow(tmp_path / "a")):
@@ -331,6 +374,91 @@ def test_tables_that_are_none(tmp_path: Path) -> None:
     pq.write_table(pa.table({"n": [1]}), tmp_path / "b")
     with pytest.raises(ValueError, match=r"it has no column 'm'.* take some of n"):
         run(gm.parquet(tmp_path / "b", columns=["m"]), tmp_path, map=itself)
+
+
+def test_two_columns_of_one_name(tmp_path: Path) -> None:
+    table = pa.table([[1], [2]], names=["a", "a"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as file:
+        file.write_table(table)
+    says = "two columns of a table are named 'a'.*What to do: rename one of them"
+    for source in (gm.parquet(tmp_path / "a.parquet"), gm.arrow(tmp_path / "a.arrow")):
+        with pytest.raises(ValueError, match=says):
+            run(source, tmp_path, map=itself)
+    with pytest.raises(ValueError, match=says):
+        run([1], tmp_path, map=lambda _: [table], output=gm.jsonl(tmp_path / "lines"))
+
+
+NANOSECONDS = pa.time64("ns")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([0, 1000, 123456789], NANOSECONDS),
+        pa.array([[], [0], [None, 1]], pa.list_(NANOSECONDS)),
+        pa.array([[0], [0], [1]], pa.list_(NANOSECONDS, 1)),
+        pa.array([None, {"t": 0}, {"t": 1}], pa.struct({"t": NANOSECONDS})),
+        pa.array([None, [("a", 0)], [("b", 1)]], pa.map_(pa.string(), NANOSECONDS)),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_times_with_nanoseconds_are_not_cut(tmp_path: Path, column: pa.Array) -> None:
+    says = "the column t has a time with nanoseconds"
+    table = pa.table({"n": [1, 2, 3], "t": column})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as file:
+        file.write_table(table)
+    for source in (gm.parquet(tmp_path / "a.parquet"), gm.arrow(tmp_path / "a.arrow")):
+        with pytest.raises(ValueError, match=rf"{says}.*offset 2.* What to do: write the"):
+            run(source, tmp_path, map=itself)
+    for output in (gm.jsonl(tmp_path / "lines"), gm.kv(tmp_path / "pairs")):
+        with pytest.raises(ValueError, match=says):
+            run([1], tmp_path, map=lambda _: [table], output=output)
+
+
+@pytest.mark.parametrize("output", [gm.parquet, gm.arrow])
+def test_columns_whose_names_are_not_text(tmp_path: Path, output: Any) -> None:
+    says = r"record 2 of the part, \{1: 3\}, has a column named 1, which is not text. What to do: "
+    assert_refused(output(tmp_path / "out"), [{"a": 2}, {1: 3}], says)
+
+
+NOT_NULL = pa.field("n", pa.int64(), nullable=False)
+
+
+@pytest.mark.parametrize("output", [gm.parquet, gm.arrow])
+@pytest.mark.parametrize(
+    ("field", "good", "bad"),
+    [
+        (NOT_NULL, {"n": 1}, {"n": None}),
+        (NOT_NULL, {"n": 1}, {}),
+        (pa.field("n", pa.struct([NOT_NULL])), {"n": None}, {"n": {"n": None}}),
+        (pa.field("n", pa.list_(NOT_NULL)), {"n": [1]}, {"n": [1, None]}),
+    ],
+)
+def test_no_value_where_the_schema_wants_one(
+    tmp_path: Path, output: Any, field: pa.Field, good: Any, bad: Any
+) -> None:
+    form = output(tmp_path / "out", schema=pa.schema([field]))
+    says = r"record 2 of the part, \{.*\}, has no value in the column n, which is not nullable"
+    assert_refused(form, [good, bad], says)
+    assert_refused(form, [pa.Table.from_pylist([good, bad], pa.schema([field]))], says)
+    assert list(run([1], tmp_path, map=lambda _: [good], output=form).read()) == [good]
+
+
+@pytest.mark.parametrize("bad", [{"n": {}}, {"n": [{"m": {}}]}])
+def test_a_dict_without_keys_in_parquet(tmp_path: Path, bad: Any) -> None:
+    says = (
+        r"record 2 of the part, .*, has a dict without keys in the column n, which Parquet cannot"
+    )
+    assert_refused(gm.parquet(tmp_path / "out"), [{"n": None}, bad], says)
+    found = run([1], tmp_path, map=lambda _: [bad], output=gm.arrow(tmp_path / "out"))
+    assert list(found.read()) == [bad]
+
+
+def assert_refused(output: Any, records: list[Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        run([1], Path(), map=lambda _: records, output=output)
 
 
 def test_columns_that_come_late(tmp_path: Path) -> None:
@@ -389,6 +517,14 @@ def test_long_lines_of_a_log_are_cut(tmp_path: Path) -> None:
 def test_what_is_refused_before_it_runs(make: Callable[[], Any], says: str) -> None:
     with pytest.raises((ValueError, TypeError), match=rf"^cannot .*{says}.* What to do: "):
         make()
+
+
+@pytest.mark.parametrize("value", ["4", None, 1.5, 0, -1])
+def test_what_is_no_number_of_lines_or_bytes(value: Any) -> None:
+    says = f"must be a whole number of 1 or more, not {value!r}. What to do: "
+    for make in (lambda: gm.text("a", lines=value), lambda: gm.fixed("a", value)):
+        with pytest.raises((ValueError, TypeError), match=says):
+            make()
 
 
 def test_one_side_file(tmp_path: Path) -> None:

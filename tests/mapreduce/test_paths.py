@@ -1,6 +1,8 @@
 """Which files a job reads."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,9 +67,38 @@ def test_what_matches_nothing_is_named(tree: Path, missing: str) -> None:
     assert not (tree / "out").exists()
 
 
-def test_the_parts_of_an_output(tree: Path) -> None:
+def test_the_parts_of_an_output(tmp_path: Path) -> None:
     """Further outputs of a job are no input of the next one, unless they are named."""
-    for name in ("_SUCCESS", "part-r-00000.tsv", "errors-r-00000.tsv"):
-        (tree / "x" / name).write_text("")
-    assert find_files([str(tree / "x")]) == [f"{tree}/x/part-r-00000.tsv"]
-    assert find_files([str(tree / "x/errors*")]) == [f"{tree}/x/errors-r-00000.tsv"]
+
+    def split(n: int, context: gm.Context) -> Iterator[str]:
+        context.output("errors").write(f"e{n}")
+        yield f"p{n}"
+
+    out = tmp_path / "out"
+    outputs = {"errors": gm.text()}
+    gm.Job(gm.items([1]), map=split, output=gm.text(out), outputs=outputs).run()
+    assert find_files([str(out)]) == [f"{out}/part-m-00000.txt"]
+    assert find_files([f"{out}/errors*"]) == [f"{out}/errors-m-00000.txt"]
+    (out / "more.txt").touch()
+    assert find_files([str(out)]) == [f"{out}/more.txt", f"{out}/part-m-00000.txt"]
+    (out / "sub").mkdir()
+    with pytest.raises(ValueError, match="out/sub is a directory inside an input directory"):
+        find_files([str(out)])
+
+
+@pytest.mark.parametrize(
+    "success", ["", "{", "[1]", '{"filenames": []}', '{"parts": [{"name": "a"}]}']
+)
+def test_the_success_of_another_program_leaves_no_file_out(tree: Path, success: str) -> None:
+    (tree / "x/y/_SUCCESS").write_text(success)
+    assert find_files([str(tree / "x/y")]) == [f"{tree}/x/y/[f].txt", f"{tree}/x/y/d.txt"]
+    (tree / "x/_SUCCESS").write_text(success)
+    with pytest.raises(ValueError, match="x/y is a directory inside an input directory"):
+        find_files([str(tree / "x")])
+
+
+@pytest.mark.parametrize("form", [gm.text, gm.kv, gm.parquet])
+@pytest.mark.parametrize("given", ["", ["a", ""]])
+def test_an_empty_name_is_refused(form: Any, given: Any) -> None:
+    with pytest.raises(ValueError, match=r"the path is .*''.* What to do: give a path"):
+        form(given)

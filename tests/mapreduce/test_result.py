@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import gristmill as gm
@@ -94,3 +95,12 @@ def test_a_named_output_that_is_gone(result: Any) -> None:
 def test_a_removed_mark_does_not_matter(result: Any) -> None:
     (result.output / "_SUCCESS").unlink()
     assert len(list(result)) == 3
+
+
+@pytest.mark.parametrize("form", [gm.parquet, gm.arrow])
+def test_an_empty_table_has_the_columns_of_its_schema(form: Any, tmp_path: Path) -> None:
+    schema = pa.schema({"n": pa.int32(), "t": pa.string()})
+    output = form(tmp_path / "out", schema=schema)
+    empty = gm.Job(gm.items([]), map=lambda row: [row], output=output).run(workers=1)
+    assert empty.to_arrow().schema == schema
+    assert list(empty.to_pandas().columns) == ["n", "t"]

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from gristmill import _core
+from gristmill.mapreduce.exact_rows import check_times
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.functions import ContractError
 from gristmill.mapreduce.kinds import is_batch
@@ -101,6 +102,7 @@ def _pieces(table: Any) -> Iterator[Any]:  # noqa: ANN401 - batches of a batch o
 
 
 def _pairs_of(batch: Any) -> Iterable[tuple[Any, Any]]:  # noqa: ANN401 - a batch
+    check_times(batch)
     return zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
 
 

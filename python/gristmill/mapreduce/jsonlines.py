@@ -12,8 +12,8 @@ from gristmill import _core
 from gristmill.mapreduce.failures import shown
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Writer
 from gristmill.mapreduce.keys import Desc
-from gristmill.mapreduce.kinds import is_pair
-from gristmill.mapreduce.lines import Lines, NativeReader, lines_of, plan_lines
+from gristmill.mapreduce.kinds import is_dict, is_list, is_pair, is_tuple
+from gristmill.mapreduce.lines import TO_UTF8, Lines, NativeReader, lines_of, not_utf8, plan_lines
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan
 from gristmill.signatures import known_options
@@ -23,6 +23,14 @@ __all__ = ["Jsonl", "jsonl"]
 _ADVICE = (
     "make the record of dicts, lists, str, finite numbers, bool and None, or write another format"
 )
+_ADVICE_KEYS = "make the keys of each dict text, or write another format"
+_LIKE_A_NUMBER = re.compile(r'": (?:(?<=[0-9]": )|(?<=true": )|(?<=false": )|(?<=null": ))').search
+"""Finds a key that may have been no text: a look at each key of the record takes longer."""
+
+_GOES_ON = (b"[", b"{", b",")
+_ENDS = (b"]", b"}")
+"""How lines end, and what they are, of a document that has a line for each of its parts."""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -114,20 +122,37 @@ def _value(line: bytes) -> object:
         if not line.strip():
             advice = "give gm.jsonl skip_blank=True to pass over blank lines"
             raise BadRecord("the line is not JSON: it is blank", advice) from None
-        raise BadRecord(f"the line is not JSON: {error}") from None
+        raise _no_json(line, error) from None
+
+
+def _no_json(line: bytes, error: Exception) -> BadRecord:
+    """What is wrong with a line; of a whole file that is of another kind, no line is to blame."""
+    if b"\0" in line:
+        return BadRecord("the line is not UTF-8: it has bytes that are 0, as UTF-16 has", TO_UTF8)
+    if isinstance(error, UnicodeDecodeError):
+        return not_utf8(error)
+    what = f"the line is not JSON: {error}"
+    if line.rstrip()[-1:] in _GOES_ON or line.strip() in _ENDS:
+        each = "." if line.startswith(b"{") else ".[]"
+        what += ". It looks like a part of one JSON document over several lines"
+        return BadRecord(what, f"make it a value a line: jq -c '{each}' in.json > out.jsonl")
+    return BadRecord(what)
 
 
 def _line(record: object) -> str:
     plain = {"key": record[0], "value": record[1]} if is_pair(record) else record
     try:
-        line = json.dumps(plain, ensure_ascii=False, allow_nan=False, default=_inside)
+        line = _as_json(plain)
         if not line.isascii() and _SURROGATE.search(line):
             line = json.dumps(
                 plain, default=_inside
             )  # half a surrogate pair has no UTF-8, but an escape
-        return line
     except (TypeError, ValueError, RecursionError) as error:
         raise BadRecord(f"{shown(record)} has no JSON: {_why(error)}", _ADVICE) from None
+    if _LIKE_A_NUMBER(line) and _loses_a_key(plain):
+        what = f"{shown(record)} has no JSON: two keys of a dict are one there"
+        raise BadRecord(what, _ADVICE_KEYS)
+    return line
 
 
 def _inside(value: object) -> object:
@@ -135,6 +160,18 @@ def _inside(value: object) -> object:
     if isinstance(value, Desc):
         return value.key
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+_as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_inside).encode
+"""Made once: `json.dumps` makes an encoder for each record, where there are options."""
+
+
+def _loses_a_key(value: object) -> bool:
+    """Whether two keys of a dict are one in JSON, as 1 and "1" are."""
+    if is_dict(value):
+        names = {json.dumps({key: 0}) for key in value}
+        return len(names) < len(value) or any(map(_loses_a_key, value.values()))
+    return (is_list(value) or is_tuple(value)) and any(map(_loses_a_key, value))
 
 
 def _why(error: Exception) -> str:

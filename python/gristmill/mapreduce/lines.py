@@ -17,14 +17,27 @@ from typing import Any
 from gristmill import _core
 from gristmill.locations import absolute
 from gristmill.mapreduce.combine_splits import before_of
-from gristmill.mapreduce.formats import Format, Where
+from gristmill.mapreduce.formats import BadRecord, Format, Where
 from gristmill.mapreduce.paths import find_files
 from gristmill.mapreduce.plan import Plan, Split, split_bytes, split_records
 from gristmill.names import from_json, to_json
 
-__all__ = ["Lines", "NativeReader", "decoder", "lines_of", "plan_lines", "plan_whole"]
+__all__ = [
+    "TO_UTF8",
+    "Lines",
+    "NativeReader",
+    "Utf8Reader",
+    "decoder",
+    "lines_of",
+    "not_utf8",
+    "plan_lines",
+    "plan_whole",
+]
 
 _ERRORS = ("strict", "ignore", "replace", "backslashreplace", "surrogateescape")
+
+TO_UTF8 = "convert the file, for example with iconv -f latin1 -t utf-8 FILE > NEW"
+"""What to do about a file of another encoding."""
 
 Parse = Callable[[Any], Any]
 
@@ -76,6 +89,28 @@ class NativeReader:
     def records_read(self) -> int:
         """Return how many records have come."""
         return self.lines.native.records_read()
+
+
+class Utf8Reader(NativeReader):
+    """A reader of text of a format that has no `encoding=` to name: it says what else to do."""
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            yield from super().__iter__()
+        except ValueError:
+            line = self.raw()
+            assert isinstance(line, bytes)
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                raise not_utf8(error) from None
+            raise
+
+
+def not_utf8(error: UnicodeDecodeError) -> BadRecord:
+    """Return what to say of a line of another encoding."""
+    what = f"the line is not UTF-8: {error.reason} at its byte {error.start}"
+    return BadRecord(what, TO_UTF8)
 
 
 def plan_lines(

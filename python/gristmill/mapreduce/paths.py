@@ -1,8 +1,9 @@
 """Which files a job reads: names, patterns and directories become a list of files, in order.
 
     "books/**/*.txt*"   a pattern: what it matches, in the order of the names; `**` is any depth
-    "books"             a directory: the files in it; of a job's output, its parts. Directories in
-                        it are an error: `books/**` names all files below
+    "books"             a directory: the files in it, but those of a job's named outputs, which the
+                        job's `_SUCCESS` lists. Directories in it are an error: `books/**` names
+                        all files below
     "books/emma.txt"    a file, whatever its name
     "s3://b/2026-*"     a pattern in a store, by the engine's rules, which know `{a,b}`, too
 
@@ -22,7 +23,7 @@ from typing import Any, cast
 from gristmill import _core
 from gristmill.links import why_missing
 from gristmill.locations import in_home, is_remote
-from gristmill.names import StrPath, show_path
+from gristmill.names import StrPath, from_json, show_path
 
 __all__ = [
     "StrPath",
@@ -43,7 +44,7 @@ def as_paths(given: Any, name: str = "the path") -> tuple[str, ...]:  # noqa: AN
 
     Raises:
         TypeError: They are not paths.
-        ValueError: No file can have one of these names.
+        ValueError: No file can have one of these names, or one is empty.
 
     Example:
         >>> as_paths("a"), as_paths(["a", Path("b")])
@@ -58,6 +59,8 @@ def as_paths(given: Any, name: str = "the path") -> tuple[str, ...]:  # noqa: AN
             texts = [in_home(path) for path in given]
     except TypeError:
         raise TypeError(_no_path(name, shown)) from None
+    if "" in texts:
+        raise ValueError(_no_path(name, shown))
     return tuple(texts)
 
 
@@ -157,17 +160,28 @@ def _plain(path: str) -> list[str]:
 
 
 def _directory(folder: Path) -> list[str]:
-    if (folder / "_SUCCESS").is_file():
-        files = [str(entry) for entry in folder.glob("part-*") if entry.is_file()]
-    else:
-        files = _files_in(folder)
-    files.sort()
+    named = _named_outputs(folder)
+    files = sorted(file for file in _files_in(folder) if Path(file).name not in named)
     if not files:
         raise FileNotFoundError(
             f"cannot plan the job: the directory {show_path(folder)} holds no files"
             " (names that begin with _ or . do not count). What to do: name the files."
         )
     return files
+
+
+def _named_outputs(folder: Path) -> set[str]:
+    """The files of a job's named outputs, which its `_SUCCESS` lists; that of others lists none."""
+    success = folder / "_SUCCESS"
+    if not success.is_file():
+        return set()
+    text = success.read_bytes()
+    try:
+        found = from_json(text)
+        names = [part["name"] for part in found["parts"] if found["gristmill"]]
+    except (ValueError, LookupError, TypeError):  # of Hadoop, of Spark
+        return set()
+    return {name for name in names if not name.startswith("part-")}
 
 
 def _files_in(folder: Path, named: Container[str] = ()) -> list[str]:

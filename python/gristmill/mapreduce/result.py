@@ -227,7 +227,11 @@ class Result:
         rows = [to_rows(record) for record in self.read(name)]
         names = dict.fromkeys(column for row in rows for column in row)
         if not rows:
-            names = dict.fromkeys(getattr(self._form(name), "columns", None) or ())
+            form = self._form(name)
+            schema = getattr(form, "schema", None)
+            if schema is not None:
+                return schema.empty_table()
+            names = dict.fromkeys(getattr(form, "columns", None) or ())
         table: dict[str, Any] = {}
         for column in names:
             try:

@@ -187,10 +187,7 @@ def _seconds(value: Any, name: str) -> float:  # noqa: ANN401 - what was given
 
 
 def _folders(value: StrPath | Iterable[StrPath], name: str) -> tuple[str, ...] | None:
-    folders = as_paths(value, name)
-    if not all(folders):
-        _refuse(name, value, "give a directory, or a list of them", wrong_type=False)
-    return folders or None
+    return as_paths(value, name) or None
 
 
 def _pairs(value: Mapping[str, object] | Iterable[str], name: str) -> dict[str, str] | None:

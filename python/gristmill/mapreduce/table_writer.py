@@ -19,15 +19,17 @@ from reprlib import repr as short
 from typing import Any
 
 from gristmill import _core
-from gristmill.mapreduce.column_names import check_has, named_twice, shown_names
+from gristmill.mapreduce.column_names import check_has, shown_names
 from gristmill.mapreduce.column_types import merged
 from gristmill.mapreduce.exact_columns import Misfit, as_schema, inferred, of_type
+from gristmill.mapreduce.exact_rows import check_names, check_times
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.fields import fields_of
 from gristmill.mapreduce.formats import BadRecord
 from gristmill.mapreduce.keys import without_order
 from gristmill.mapreduce.kinds import is_batch, is_dict, is_pair, is_tuple, settled
 from gristmill.mapreduce.paths import set_aside
+from gristmill.mapreduce.refused_rows import missing_value, without_fields
 
 __all__ = ["ADVICE", "GROUP_ROWS", "TableWriter", "rows_of", "to_rows"]
 
@@ -95,11 +97,7 @@ class TableWriter:
         return {name: record[name] for name in names}
 
     def _selected(self, table: Any) -> Any:  # noqa: ANN401 - a pyarrow.Table
-        twice = named_twice(table.schema.names)
-        if twice:
-            raise BadRecord(
-                f"two columns of a table are named {min(twice)!r}", "rename one of them"
-            )
+        check_names(table)
         if self._columns is None:
             return table
         check_has(table.schema.names, self._columns)
@@ -140,12 +138,28 @@ class TableWriter:
             names |= dict.fromkeys(chain.from_iterable(self._rows))
             if not names:
                 raise BadRecord("a record has no columns", ADVICE)
+            if not all(map(_is_text, names)):
+                raise self._no_text()
             return self._arrow.table({name: self._column(name, inferred) for name in names})
         columns = [
             self._column(field.name, lambda values, kind=field.type: of_type(values, kind))
             for field in self._given
         ]
         return self._arrow.table(columns, schema=self._given)
+
+    def _no_text(self) -> BadRecord:
+        """The first name of a column that is not text, with its record."""
+        number, row, name = next(
+            (number, row, name)
+            for number, row in enumerate(self._rows, self._written + 1)
+            for name in row
+            if not _is_text(name)
+        )
+        return BadRecord(
+            f"record {number:,} of the part, {short(row)}, has a column named {short(name)}, which"
+            " is not text",
+            "make the keys of each dict text",
+        )
 
     def _column(self, name: str, make: Callable[[list[Any]], Any]) -> Any:  # noqa: ANN401
         try:
@@ -165,8 +179,14 @@ class TableWriter:
         except Misfit as misfit:
             row = table.slice(misfit.index, 1).to_pylist()[0]
             raise self._misfit(misfit, row) from None
+        missing = missing_value(table)
+        if missing is not None:
+            row, column = missing
+            what = f"{self._record(table, row)} no value in the column {column}"
+            advice = "give each record a value, or the column nullable=True in schema="
+            raise BadRecord(f"{what}, which is not nullable", advice)
         if self._file is None:
-            self._open()
+            self._open(table)
         self._write(table)
         self._written += table.num_rows
 
@@ -204,7 +224,12 @@ class TableWriter:
                 _core.beat()
             Path(path).unlink()
 
-    def _open(self) -> None:
+    def _record(self, table: Any, row: int) -> str:  # noqa: ANN401 - a pyarrow.Table
+        """How an error about a row of a table begins."""
+        shown = short(table.slice(row, 1).to_pylist()[0])
+        return f"record {self._written + row + 1:,} of the part, {shown}, has"
+
+    def _open(self, table: Any = None) -> None:  # noqa: ANN401 - a pyarrow.Table, the first
         if self._schema is None:
             null = self._arrow.null()
             self._schema = self._arrow.schema([(name, null) for name in self._columns or ()])
@@ -212,6 +237,12 @@ class TableWriter:
             with self._named():
                 self._file = self._begin(self._schema)
         except NotImplementedError as error:
+            empty = None if table is None else without_fields(table)
+            if empty is not None:
+                row, column = empty
+                what = f"{self._record(table, row)} a dict without keys in the column {column}"
+                advice = "leave the column out, give the dict a key, or write gm.arrow or gm.jsonl"
+                raise BadRecord(f"{what}, which Parquet cannot hold", advice) from None
             raise BadRecord(f"the records make no table: {error}".rstrip("."), ADVICE) from None
 
     def _write(self, table: Any) -> None:  # noqa: ANN401 - a pyarrow.Table
@@ -273,10 +304,15 @@ _ADVICE_GIVEN = "give the column of schema= a type that holds all values"
 def rows_of(batch: Any) -> list[Any]:  # noqa: ANN401 - a batch or table
     """Return the rows of a batch: pairs, if its columns are `key` and `value`; else dicts.
 
+    Raises:
+        BadRecord: Objects of Python do not hold them.
+
     Example:
         >>> rows_of(pyarrow().table({"key": ["a"], "value": [1]}))
         [('a', 1)]
     """
+    check_names(batch)
+    check_times(batch)
     if batch.schema.names == ["key", "value"]:
         keys, values = (batch.column(number).to_pylist() for number in range(2))
         return list(zip(keys, values, strict=True))
@@ -301,6 +337,10 @@ def to_rows(record: Any) -> dict[str, Any]:  # noqa: ANN401 - any record
     if is_tuple(record):
         return {f"column_{at + 1}": _value(value) for at, value in enumerate(record)}
     return {"value": _value(record)}
+
+
+def _is_text(name: object) -> bool:
+    return isinstance(name, str)
 
 
 def _value(value: Any) -> Any:  # noqa: ANN401 - any value

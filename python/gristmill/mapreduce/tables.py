@@ -16,6 +16,7 @@ from gristmill import _core
 from gristmill.locations import absolute, is_remote, open_read, size_of
 from gristmill.mapreduce.column_names import as_columns, check_columns, take_some
 from gristmill.mapreduce.combine_splits import Before, Several, before_of, is_shared, shared
+from gristmill.mapreduce.exact_rows import Nanoseconds, check_names, check_times
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.formats import BadRecord, Format, Reader, Where, Writer
 from gristmill.mapreduce.paths import StrPath, as_paths
@@ -394,12 +395,22 @@ class _Rows:
 
     def __iter__(self) -> Iterator[Any]:
         for batch in self._batches:
+            self._check(batch)
             for row in batch.to_pylist():
                 self._last = row
                 files, records, done = self._before
                 _core.pulse(records + self._count, self._first + self._count, files, done)
                 self._count += 1
                 yield row
+
+    def _check(self, batch: Any) -> None:  # noqa: ANN401 - a RecordBatch
+        check_names(batch)
+        try:
+            check_times(batch)
+        except Nanoseconds as error:
+            self._count += error.row + 1
+            self._last = f"row {self.where()[1]}"
+            raise
 
     def where(self) -> Where:
         """Return the row that came last."""

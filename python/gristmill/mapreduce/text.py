@@ -4,13 +4,21 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 from gristmill import _core
 from gristmill.mapreduce import batches
 from gristmill.mapreduce.fields import tsv_fields
 from gristmill.mapreduce.formats import Format, Reader, Writer
-from gristmill.mapreduce.lines import NativeReader, decoder, lines_of, plan_lines, plan_whole
+from gristmill.mapreduce.lines import (
+    NativeReader,
+    Utf8Reader,
+    decoder,
+    lines_of,
+    plan_lines,
+    plan_whole,
+)
 from gristmill.mapreduce.paths import StrPath, as_paths
 from gristmill.mapreduce.plan import Plan
 from gristmill.signatures import known_options
@@ -38,7 +46,8 @@ class Text(Format):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.lines < 1 or (self.whole and self.lines != 1):
+        _check_count("lines", self.lines)
+        if self.whole and self.lines != 1:
             raise ValueError(
                 f"cannot read the options: lines={self.lines}, whole={self.whole} does not say what"
                 " a record is. What to do: give lines from 1 on, or whole=True alone."
@@ -100,11 +109,7 @@ class Fixed(Format):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.length < 1:
-            raise ValueError(
-                f"cannot read the options: a record has no length of {self.length}."
-                " What to do: give a length from 1 byte on."
-            )
+        _check_count("length", self.length)
 
     def plan(self, split_min: int, split_max: int) -> Plan:
         """Cut the files between records: each split but the last of a file is whole records."""
@@ -150,7 +155,8 @@ class Delimited(Format):
             native = lines_of(what, text=False, strip_cr=True)
             return NativeReader(native, partial(_decode_halves, self.separator))
         native = lines_of(what, text=as_text, strip_cr=True)
-        return NativeReader(native, partial(_halves, self.separator))
+        reader = Utf8Reader if as_text else NativeReader
+        return reader(native, partial(_halves, self.separator))
 
 
 @dataclass(frozen=True)
@@ -187,7 +193,9 @@ class Tsv(Format):
             escapes = any(_is_ours(piece["path"]) for piece in what["pieces"])
         fields = tsv_fields if escapes else _plain_fields
         native = lines_of(what, text=not tolerant, strip_cr=True)
-        return NativeReader(native, partial(_decode_fields, fields) if tolerant else fields)
+        if tolerant:
+            return NativeReader(native, partial(_decode_fields, fields))
+        return Utf8Reader(native, fields)
 
     def writer(self, path: str) -> Writer:
         """Make a file of lines."""
@@ -301,6 +309,15 @@ def tsv(
         '.tsv.gz'
     """
     return Tsv(as_paths(paths), codec, escapes, tag=tag)
+
+
+def _check_count(name: str, value: Any) -> None:  # noqa: ANN401 - checked here
+    whole = isinstance(value, Integral)
+    if not whole or value < 1:
+        raise (ValueError if whole else TypeError)(
+            f"cannot read the options: {name} must be a whole number of 1 or more, not {value!r}."
+            f" What to do: give for example {name}=4."
+        )
 
 
 def _whole(
