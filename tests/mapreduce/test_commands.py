@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.harness import GRISTMILL
 from tests.mapreduce.harness import gristmill
 
 JOB = """
@@ -286,6 +287,14 @@ def test_what_user_code_prints_is_not_in_the_json(folder: Path, command: list[st
     done = gristmill(*command, "job.py", "--json", cwd=folder)
     assert json.loads(done.stdout)
     assert "hi\n" in done.stderr
+    without = [
+        sys.executable,
+        "-c",
+        "import os, sys; os.close(2); os.execv(sys.argv[1], sys.argv[1:])",
+    ]
+    program = [GRISTMILL, *command, "job.py", "--json", "--output", "other"]
+    alone = subprocess.run([*without, *program], cwd=folder, stdout=subprocess.PIPE, check=False)
+    assert json.loads(alone.stdout), "without a stderr too"
 
 
 def test_a_check_names_the_line_and_the_record_of_a_wrong_value(folder: Path) -> None:

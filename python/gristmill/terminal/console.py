@@ -9,16 +9,19 @@ code still tells how the job ended. Whatever else goes wrong with stdout is an `
 """
 
 import errno
+import fcntl
 import os
 import select
 import sys
 from collections.abc import Iterable
-from typing import TextIO
+from typing import TextIO, cast
 
 from gristmill.names import escaped, show_text
 from gristmill.terminal import signals
 
 _MOMENT_S = 0.5
+_STANDARD = 3
+"""How many descriptors are those of stdin, stdout, stderr."""
 
 __all__ = [
     "begin",
@@ -53,15 +56,18 @@ def begin() -> None:
 
 
 def keep_stdout() -> None:
-    """From now on what user code and its children print goes to stderr."""
-    if _kept or sys.stdout is None or sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison] - `>&-`
+    """From now on what user code and its children print goes to stderr, or nowhere without one."""
+    out, err = cast("TextIO | None", sys.stdout), cast("TextIO | None", sys.stderr)
+    if _kept or out is None:  # `>&-`
         return
     flush()
-    number = sys.stdout.fileno()
-    _kept.append(
-        os.fdopen(os.dup(number), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
-    )
-    os.dup2(sys.stderr.fileno(), number)
+    number = out.fileno()
+    kept = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, _STANDARD)
+    _kept.append(os.fdopen(kept, "w", encoding=out.encoding, errors=out.errors))
+    if err is None:
+        give_up(out)
+    else:
+        os.dup2(err.fileno(), number)
 
 
 def _stdout() -> TextIO | None:
