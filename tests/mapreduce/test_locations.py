@@ -96,6 +96,25 @@ def test_a_file_that_is_gone_or_was_changed_is_missed(store: str, tmp_path: Path
         list(result)
 
 
+def test_a_success_leaves_out_the_named_outputs_that_it_lists(store: str, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in ("_SUCCESS", "errors-r-00000", "part-r-00000"):
+        (other / name).write_text("" if name == "_SUCCESS" else f"{name}\n")
+    job = gm.Job(gm.text(f"{store}/other"), map=lambda line: [line], output=gm.text("all"))
+    assert sorted(job.run(no_sync=True)) == ["errors-r-00000", "part-r-00000"]
+
+    def divided(line: str, context: gm.Context) -> list[str]:
+        context.output("errors").write("an error")
+        return [line]
+
+    outputs = {"errors": gm.text()}
+    ours = gm.Job(gm.items(["a"]), map=divided, output=gm.text(f"{store}/ours"), outputs=outputs)
+    ours.run(no_sync=True)
+    job = gm.Job(gm.text(f"{store}/ours"), map=lambda line: [line], output=gm.text("main"))
+    assert list(job.run(no_sync=True)) == ["a"]
+
+
 def test_what_is_not_there_is_said(store: str) -> None:
     job = gm.Job(gm.text(f"{store}/none"), map=words, reduce=gm.sum(), output=gm.kv(f"{store}/x"))
     with pytest.raises(FileNotFoundError, match="objects://"):

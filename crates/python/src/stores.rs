@@ -1,6 +1,7 @@
 //! The stores of this process, as its environment has them; and files of them, for formats in Python.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -25,6 +26,7 @@ use gristmill_engine::worker::Pulse;
 use gristmill_engine::{Error, Kind, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use serde_json::Value;
 
 use crate::attended::attended_at;
 use crate::error::to_python;
@@ -37,6 +39,9 @@ const SHARED: &str = "GRISTMILL_SHARED_OUTPUTS";
 
 /// Options of stores, as JSON, for a worker process: the job's own process says them to it.
 const OPTIONS: &str = "GRISTMILL_STORE_OPTIONS";
+
+/// A longer `_SUCCESS` is none of ours: one of 100,000 parts has 20 MB.
+const SUCCESS_BYTES_MAX: u64 = 64 << 20;
 
 /// All stores, and whether the environment said what makes no sense.
 static STORES: OnceLock<(Arc<Stores>, Result<()>)> = OnceLock::new();
@@ -232,13 +237,12 @@ fn files_found(stores: &Stores, found: &Found) -> Result<Vec<InputFile>> {
     let Named::Files(mut files) = files_at(stores, found)? else {
         return Err(not_a_file(path));
     };
-    let is_part = |file: &InputFile| {
-        let name = file.path.name().unwrap_or_default();
-        name.as_encoded_bytes().starts_with(b"part-")
-    };
+    let name = |file: &InputFile| file.path.name().unwrap_or_default().to_owned();
+    let is_part = |file: &InputFile| name(file).as_encoded_bytes().starts_with(b"part-");
     let is_file = matches!(files.as_slice(), [file] if file.path == *path);
-    if !is_file && stores.stat(&path.join(SUCCESS))?.is_some() {
-        files.retain(is_part);
+    if !is_file && !files.iter().all(is_part) {
+        let named = named_outputs(stores, &path.join(SUCCESS))?;
+        files.retain(|file| !named.contains(&name(file)));
     }
     if files.is_empty() {
         let message = "it holds no files (names that begin with _ or . do not count)";
@@ -247,6 +251,24 @@ fn files_found(stores: &Stores, found: &Found) -> Result<Vec<InputFile>> {
             .advise("name the files"));
     }
     Ok(files)
+}
+
+/// The files of a job's named outputs, which its `_SUCCESS` lists; that of others lists none.
+fn named_outputs(stores: &Stores, success: &Location) -> Result<BTreeSet<OsString>> {
+    let stat = stores.stat(success)?;
+    let Some(stat) = stat.filter(|stat| stat.bytes <= SUCCESS_BYTES_MAX) else {
+        return Ok(BTreeSet::new());
+    };
+    let mut text = vec![0; stat.bytes as usize];
+    let file = stores.open(success, Caching::Cached)?;
+    let read = file.read_at(&mut text, 0)?;
+    text.truncate(read);
+    let found: Value = serde_json::from_slice(&text).unwrap_or_default();
+    let parts = found.get("gristmill").and(found.get("parts"));
+    let parts = parts.and_then(Value::as_array).into_iter().flatten();
+    let names = parts.filter_map(|part| part.get("name")?.as_str());
+    let named = names.filter(|name| !name.starts_with("part-"));
+    Ok(named.map(OsString::from).collect())
 }
 
 /// A file of any store, read in ranges.

@@ -32,6 +32,7 @@ const END_MS: u64 = 36_000_000;
 /// As a job of user code on a cluster has it.
 const POLICY: RetryPolicy = RetryPolicy {
     retries: 4,
+    reduce_retries: 4,
     first_wait_ms: 50,
     rounds: 3,
 };

@@ -341,6 +341,7 @@ impl LineReader {
             }
             self.offset = at;
             if read < bytes {
+                self.raw.truncate(read);
                 let message = format!("its last record has {read} bytes, and records have {bytes}");
                 return Err(Error::new(Kind::BadInput, "read the input", message)
                     .with_path(piece.file.path.as_typed())

@@ -230,6 +230,7 @@ fn of_process(spec: &UserAttemptSpec, error: &WorkerError) -> (Error, String) {
             let message = format!("the worker process {how}");
             let (error, place) = told(Kind::UserCode, message, at, (stdout, stderr));
             let error = error.advise(match how {
+                Death::Exit { .. } if stderr.is_empty() => "look for os._exit() in your code and its libraries",
                 Death::Exit { .. } => "see what its stderr says, and look for os._exit() in your code and its libraries",
                 _ => "check that no native library that your code uses fails at this record, and that memory did not run out",
             });
