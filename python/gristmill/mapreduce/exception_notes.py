@@ -44,6 +44,7 @@ def tell_failure(error: BaseException, report: JobReport) -> None:
 def tell_number(error: BaseException, which: str) -> None:
     """Add to an exception, and to the report in it, which job of a chain failed."""
     error.add_note(_which(which))
+    error.__notes__.insert(0, error.__notes__.pop())  # how to try it again stays the last one
     report = report_of(error)
     if report is not None and report.error is not None:
         context = {**report.error.context, OF_CHAIN: which}
