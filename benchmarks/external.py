@@ -5,6 +5,7 @@
     spill    10 GB with 2 GB of memory  against two reads and two writes
     flat     user CPU per GB over sizes in memory, and over numbers of runs
     lines    2 GB of lines              against GNU sort with the same memory
+    own      2 GB of this machine's own sources and manuals, the same
     skew     hard keys                  against random ones
 
 Every round measures what is compared back to back, every other round in the other order, so that a
@@ -16,6 +17,7 @@ machine whose speed drifts drifts for both. Medians are quoted; the tables go to
 """
 
 import argparse
+import gzip
 import mmap
 import os
 import random
@@ -288,8 +290,40 @@ def random_lines(path: Path, size: int) -> None:
         file.write(b"\n")
 
 
+def own_text(path: Path, size: int) -> None:
+    """This machine's own sources, manuals and pages, again and again: many lines are equal."""
+    roots = [*map(Path, OWN), Path(os.__file__).parent]
+    files = [file for root in roots for file in sorted(root.rglob("*")) if file.is_file()]
+    written = 0
+    with path.open("wb") as out:
+        while written < size:
+            before = written
+            for file in files:
+                data = file.read_bytes()
+                data = gzip.decompress(data) if file.suffix == ".gz" else data
+                if b"\0" not in data and written < size:
+                    written += out.write(data.rstrip(b"\n") + b"\n")
+            if written == before:
+                sys.exit(f"no text in {', '.join(OWN)}")
+
+
+OWN = ("/usr/include", "/usr/share/doc", "/usr/share/man")
+
+
 def lines(folder: Path, rows: str | None, rounds: int) -> list[Row]:
-    """2 GB of lines against GNU sort with the same memory, in memory and with spills."""
+    """2 GB of lines that are made."""
+    return against_gnu({"natural": natural_text, "random": random_lines}, folder, rows, rounds)
+
+
+def own(folder: Path, rows: str | None, rounds: int) -> list[Row]:
+    """2 GB of this machine's own text."""
+    return against_gnu({"own": own_text}, folder, rows, rounds)
+
+
+def against_gnu(
+    kinds: dict[str, Callable[[Path, int], None]], folder: Path, rows: str | None, rounds: int
+) -> list[Row]:
+    """Lines against GNU sort with the same memory, in memory and with spills."""
     size = int(rows or 2_000_000_000)
     text, ours, theirs = folder / "text", folder / "ours", folder / "theirs"
     found: list[Row] = []
@@ -305,7 +339,7 @@ def lines(folder: Path, rows: str | None, rounds: int) -> list[Row]:
             os.fsync(file.fileno())
         return {"wall_s": time.perf_counter() - began}
 
-    for kind, make in {"natural": natural_text, "random": random_lines}.items():
+    for kind, make in kinds.items():
         make(text, size)
         for memory in ["8G", "512M"]:
             steps = {"sort": partial(sort, memory), "gnu": partial(gnu, memory)}
@@ -328,6 +362,7 @@ WORKLOADS = {
     "spill": spill,
     "cold": cold,
     "lines": lines,
+    "own": own,
     "skew": skew,
     "flat": flat,
 }

@@ -50,6 +50,7 @@ PARTS = {
     "spill": Part("external.py spill --rounds 3", "spill", digests.external),
     "skew": Part("external.py skew --rounds 3", "skew", digests.skew),
     "lines": Part("external.py lines --rounds 3", "lines", digests.lines),
+    "own": Part("external.py own --rounds 3", "own", digests.lines),
     "compare": Part("compare.py --peers PEERS --minutes 60", "compare-50m", digests.compare),
     "keys": Part("commands.py keys", "commands", digests.commands),
     "words": Part("commands.py words --peers PEERS", "commands", digests.commands),
