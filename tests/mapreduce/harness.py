@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import gristmill as gm
 from gristmill import _core
 
 Compress = Callable[[bytes], bytes]
@@ -22,6 +23,24 @@ def words(line: str) -> Iterator[tuple[str, int]]:
 def total(key: Any, values: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     """A reduction."""
     yield key, sum(values)
+
+
+def itself(record: Any) -> Iterator[Any]:
+    """A map."""
+    yield record
+
+
+def listed(key: Any, values: Iterable[Any]) -> Iterator[tuple[Any, list[Any]]]:
+    """A reduction that gives its values."""
+    yield key, list(values)
+
+
+def run(source: Any, folder: Path, **options: Any) -> gm.Result:
+    """Run a job, or one of this source; a list is its items."""
+    if not isinstance(source, gm.Job | list):
+        return gm.Job(source, output=options.pop("output", gm.kv(folder / "out")), **options).run()
+    options.setdefault("output", gm.kv(folder / "out"))
+    return gm.Job(gm.items(source), **options).run(workers=1, no_sync=True)
 
 
 def native(codec: str) -> Callable[[Path, bytes], None]:
