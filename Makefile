@@ -85,7 +85,7 @@ check: check-rust check-python check-deps ## formatting, lints, types, stubs, do
 check-rust: $(VENV)/.venv
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- --deny warnings
-	RUSTDOCFLAGS="--deny warnings" cargo doc --locked --no-deps --package gristmill-engine --package gristmill-gnu-keys
+	RUSTDOCFLAGS="--deny warnings" cargo doc --locked --no-deps --workspace --exclude gristmill-python
 
 check-python: build $(VENV)/.develop
 	$(BIN)/ruff check
@@ -131,7 +131,7 @@ dist: manual ## build a wheel and a source distribution into dist/, install both
 # other flags would compile all anew; DIST_WHEEL_ONLY=1 does not compile the source distribution.
 REPRODUCIBLE = env -u CARGO_INCREMENTAL CARGO_TARGET_DIR=$(CURDIR)/target/dist \
 	SOURCE_DATE_EPOCH=$(or $(shell git log -1 --format=%ct 2>/dev/null),315532800) \
-	RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/gristmill --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo"
+	RUSTFLAGS="$(DIRECT_CALLS) --remap-path-prefix=$(CURDIR)=/gristmill --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo"
 
 bench: build $(BENCH)/.installed ## against other programs: 25 minutes; run it again to continue after a break (drops the page cache: root)
 	$(BIN)/python benchmarks/compare.py --peers $(BENCH)/bin/python
@@ -206,8 +206,14 @@ $(TOOLS)/%/.installed: requirements/%.txt
 $(BENCH)/.installed: PIP_SOURCES = --only-binary :all:
 $(FRAMEWORKS)/.installed: PIP_SOURCES = --only-binary :all: --no-binary pyspark
 
+# Calls inside the library go straight, not by a table of all functions, which each process would fill when it loads it.
+# Decision: docs/decisions/build-profile.md.
+DIRECT_CALLS = $(if $(filter Linux,$(shell uname)),-C relro-level=partial -C link-arg=-Wl$(COMMA)-z$(COMMA)now)
+COMMA = ,
+
 $(VENV)/.extension: $(RUST_SOURCES) pyproject.toml $(VENV)/.build
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_NO_INDEX=1 PIP_QUIET=1 $(BIN)/maturin develop --release --locked
+	RUSTFLAGS="$(DIRECT_CALLS)" VIRTUAL_ENV=$(CURDIR)/$(VENV) PIP_NO_INDEX=1 PIP_QUIET=1 \
+		$(BIN)/maturin develop --release --locked
 	@touch $@
 
 $(VENV)/.compiled: $(PYTHON_SOURCES) $(VENV)/.extension

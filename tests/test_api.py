@@ -19,13 +19,13 @@ import pytest
 
 import gristmill
 from gristmill import _core, functions
-from gristmill.cli import gnu_sort
 from gristmill.cli.generated import command_of
+from gristmill.cli.gnu import gnu_sort
 from gristmill.options import Command, commands
 from gristmill.report import Failure, JobReport, Phase
 
 FUNCTIONS: dict[str, Callable[..., JobReport]] = {
-    name: getattr(gristmill, name) for name in commands()
+    name: getattr(gristmill, command.function) for name, command in commands().items()
 }
 
 COMMANDS = pytest.mark.parametrize("command", commands().values(), ids=lambda found: found.name)

@@ -38,7 +38,7 @@ def test_examples(name: str) -> None:
 
 def test_the_public_functions_have_examples() -> None:
     finder = doctest.DocTestFinder(recurse=False)
-    for function in (getattr(gristmill, name) for name in commands()):
+    for function in (getattr(gristmill, command.function) for command in commands().values()):
         assert any(test.examples for test in finder.find(function)), function
 
 

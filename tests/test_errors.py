@@ -204,8 +204,8 @@ def test_no_source_with_errors_is_left_out() -> None:
 SHOWN_ELSEWHERE = frozenset(
     {
         "crates/engine/src/jobs/steps/refusal.rs",
-        "crates/engine/src/spill/feed.rs",
-        "crates/engine/src/storage/objects/s3/given.rs",
+        "crates/tasks/src/spill/record_assembler.rs",
+        "crates/storage/src/objects/s3/temporary_credential.rs",
     }
 )
 """Files whose errors are all shown where they are called."""

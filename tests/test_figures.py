@@ -11,6 +11,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 import figures
 
+TOP = Path(__file__).parents[1]
+
 FILES = {
     "crates/engine/src/lib.rs": "mod a;\n\npub struct Place;\n",
     "crates/engine/src/a.rs": "// why\nenum Place {}\n#[cfg(test)]\nmod tests { struct Once; }\n",
@@ -51,6 +53,19 @@ def test_locks_pictures_and_what_is_no_text_have_no_lines(found: figures.Figures
 
 def test_a_name_that_stands_again_is_told(found: figures.Figures) -> None:
     assert found.names == {"Place": 3}
+
+
+# Names that stand twice all the same, each with the reason.
+KNOWN_AGAIN = {
+    "Error": "the program's, and that of the crate of GNU sort's keys, which uses no other crate",
+}
+
+
+def test_a_type_has_a_name_of_its_own() -> None:
+    """Whoever searches for a type finds one: what would be called alike has a longer name."""
+    sources = (path.relative_to(TOP) for path in TOP.glob("crates/*/src/**/*.rs"))
+    again = figures.names_again(TOP, filter(figures.is_program, sources))
+    assert sorted(again) == sorted(KNOWN_AGAIN)
 
 
 def test_folders_are_told_by_their_files(found: figures.Figures) -> None:

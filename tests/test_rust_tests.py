@@ -23,7 +23,7 @@ test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
 test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out
    Doc-tests gristmill_engine
 
-test crates/engine/src/order/entry.rs - order::entry::Entry (line 12) ... FAILED
+test crates/base/src/order/entry.rs - order::entry::Entry (line 12) ... FAILED
 
 test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
 """
@@ -43,7 +43,7 @@ def test_what_failed_is_named_with_its_program() -> None:
     assert reader.failed == [
         Failed("order::fails", program="target/debug/deps/engine-01ab"),
         Failed(
-            "crates/engine/src/order/entry.rs - order::entry::Entry (line 12)",
+            "crates/base/src/order/entry.rs - order::entry::Entry (line 12)",
             crate="gristmill_engine",
         ),
     ]

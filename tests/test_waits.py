@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .test_layers import ENGINE_SRC, TOP
+from .test_layers import TOP, engine_files
 
 sys.path.insert(0, str(TOP / "tools"))
 from arrows import blanked, without_tests
@@ -27,36 +27,39 @@ _REQUESTS = "a thread that sends requests, which have limits and end with the jo
 _GONE = "ends when the other side is gone, which is when its scope ends"
 
 ALLOWED: dict[str, tuple[int, str]] = {
-    "commit/places.rs": (1, "tries of a limited time"),
-    "hadoop/script/process.rs": (4, "both look at the script's deadline; its pipes do so, too"),
-    "history/locked.rs": (1, "tries of a limited number"),
-    "merge/feed.rs": (2, _FILES),
-    "merge/readers.rs": (2, _FILES),
-    "runner/cluster": (12, "links and agents: silence has a limit (link.rs)"),
-    "runner/slots.rs": (1, _GONE),
-    "runner/worker.rs": (1, "the heartbeat of a worker, which ends with it"),
+    "tasks/commit/spill_dirs.rs": (1, "tries of a limited time"),
+    "tasks/hadoop/script/process.rs": (
+        4,
+        "both look at the script's deadline; its pipes do so, too",
+    ),
+    "engine/history/locked.rs": (1, "tries of a limited number"),
+    "tasks/merge/feed.rs": (2, _FILES),
+    "tasks/merge/readers.rs": (2, _FILES),
+    "engine/runner/cluster": (12, "links and agents: silence has a limit (link.rs)"),
+    "engine/runner/slots.rs": (1, _GONE),
+    "engine/runner/worker.rs": (1, "the heartbeat of a worker, which ends with it"),
     "storage/agents/fetch.rs": (1, "tries of a limited time"),
-    "storage/at_once.rs": (1, _REQUESTS),
+    "storage/io/at_once.rs": (1, _REQUESTS),
     "storage/collected.rs": (1, "tries of a limited time"),
     "storage/hdfs/client.rs": (1, "a moment, in a child of a fork"),
     "storage/objects/listing/mod.rs": (1, _REQUESTS),
     "storage/objects/retry.rs": (1, "the pause of a request that cleans up, a moment"),
     "storage/objects/s3/program.rs": (1, "the program has ended, or was killed"),
-    "storage/objects/sending.rs": (1, _REQUESTS),
+    "storage/objects/part_uploader.rs": (1, _REQUESTS),
     "storage/objects/writer.rs": (1, _REQUESTS),
-    "storage/overlap.rs": (1, _FILES),
-    "storage/probe.rs": (1, _FILES),
-    "storage/read_ahead.rs": (1, _FILES),
-    "storage/removal.rs": (1, "tries of a limited number"),
-    "storage/sequential.rs": (2, _FILES),
-    "storage/stop.rs": (1, "the wait that looks at the end of the job"),
-    "storage/stream.rs": (1, "looks at the end of the job each time"),
-    "storage/window/mod.rs": (1, _REQUESTS),
-    "storage/wire.rs": (1, "requests under way, which have limits and end with the job"),
-    "worker/attempt.rs": (1, "the stack of a worker that hangs: a limited time"),
-    "worker/pool.rs": (2, "the keeper of workers answers or is gone"),
-    "worker/process.rs": (2, "a limited time; a child that was killed as it began"),
-    "worker/tail.rs": (1, "a limited time"),
+    "storage/io/overlap.rs": (1, _FILES),
+    "storage/io/probe.rs": (1, _FILES),
+    "storage/io/read_ahead.rs": (1, _FILES),
+    "storage/private/removal.rs": (1, "tries of a limited number"),
+    "storage/io/sequential.rs": (2, _FILES),
+    "storage/net/stop.rs": (1, "the wait that looks at the end of the job"),
+    "storage/io/stream.rs": (1, "looks at the end of the job each time"),
+    "storage/io/window/mod.rs": (1, _REQUESTS),
+    "storage/net/http_client.rs": (1, "requests under way, which have limits and end with the job"),
+    "tasks/worker/attempt.rs": (1, "the stack of a worker that hangs: a limited time"),
+    "tasks/worker/pool.rs": (2, "the keeper of workers answers or is gone"),
+    "tasks/worker/process.rs": (2, "a limited time; a child that was killed as it began"),
+    "tasks/worker/tail.rs": (1, "a limited time"),
 }
 
 
@@ -72,10 +75,9 @@ def _row_of(path: Path) -> str:
 
 def test_no_wait_is_new() -> None:
     found: dict[str, list[str]] = {}
-    for file in sorted(ENGINE_SRC.rglob("*.rs")):
-        path = file.relative_to(ENGINE_SRC)
+    for path, source in engine_files():
         if "tests" not in path.parts and path.stem != "tests":
-            found.setdefault(_row_of(path), []).extend(waits(file.read_text(encoding="utf-8")))
+            found.setdefault(_row_of(path), []).extend(waits(source))
     more = {
         name: there for name, there in found.items() if len(there) > ALLOWED.get(name, (0, ""))[0]
     }

@@ -267,20 +267,48 @@ def arrows_up(
 ) -> list[tuple[Path, Path]]:
     """The arrows of a package to the root of a folder around the file, or to a room not allowed.
 
-    A room is a file or a folder of the package; `allowed` says which rooms each one may use.
+    A room is a file or a folder that stands in `allowed`, which says what rooms each one may use,
+    or else a file or a folder of the package. Who may use a room may use those within.
     """
-
-    def room(path: Path) -> str:
-        return path.relative_to(package).with_suffix("").parts[0]
-
     return [
         (source, target)
         for source, targets in sorted(arrows.items())
         for target in sorted(targets)
         if source.parent != package or source.name not in ROOTS
         if (target.name in ROOTS and source.is_relative_to(target.parent))
-        or room(target) not in {room(source), *allowed.get(room(source), ())}
+        or not may_use(source.relative_to(package), target.relative_to(package), allowed)
     ]
+
+
+def may_use(source: Path, target: Path, allowed: Mapping[str, Set[str]]) -> bool:
+    """Whether a file may use another one, by their rooms; the paths are those in the package.
+
+    >>> allowed = {"a": set(), "b/c": {"a"}, "b": {"b/c"}}
+    >>> may_use(Path("b/c/x.py"), Path("a/y.py"), allowed)
+    True
+    >>> may_use(Path("b/c/x.py"), Path("b/z.py"), allowed)
+    False
+    """
+    room = room_of(source, allowed)
+    return room_of(target, allowed) == room or not set(_around(target)).isdisjoint(
+        allowed.get(room, ())
+    )
+
+
+def _around(path: Path) -> list[str]:
+    """The names of a file and of the folders around it, the innermost first."""
+    names = path.with_suffix("").parts
+    return ["/".join(names[:length]) for length in range(len(names), 0, -1)]
+
+
+def room_of(path: Path, allowed: Mapping[str, Set[str]]) -> str:
+    """The room of a file: the innermost that has a name, or what stands in the package.
+
+    >>> room_of(Path("b/c/x.py"), {"b/c": set()}), room_of(Path("b/x.py"), {"b/c": set()})
+    ('b/c', 'b')
+    """
+    around = _around(path)
+    return next((name for name in around if name in allowed), around[-1])
 
 
 def merged(all_arrows: Iterable[Arrows]) -> Arrows:

@@ -17,6 +17,9 @@ from errors_rust import RustErrors
 
 TOP = Path(__file__).parent.parent
 CRATES = {
+    "base": "crates/base/src",
+    "storage": "crates/storage/src",
+    "tasks": "crates/tasks/src",
     "engine": "crates/engine/src",
     "extension": "crates/python/src",
     "gnu-keys": "crates/gnu-keys/src",

@@ -16,7 +16,7 @@ from reference.environment import OF_OTHERS, OURS
 from reference.model import CommandPage, OptionRow, pages
 
 from gristmill import __version__
-from gristmill.cli.overview import overview
+from gristmill.cli.render.overview import overview
 
 __all__ = ["FOLDER", "made", "write"]
 

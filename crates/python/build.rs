@@ -6,6 +6,9 @@
 //!   else nothing: a source distribution has no repository, and git may be missing
 //! ```
 //!
+//! And how the library is linked: what is equal is kept once, where rustc's own linker can do so. Decision:
+//! docs/decisions/build-profile.md.
+//!
 //! A build without the variable depends on `logs/HEAD` of the repository: cargo asks again after each commit.
 
 #![expect(
@@ -31,6 +34,29 @@ fn main() {
         let value = std::env::var(from).unwrap_or_default();
         println!("cargo::rustc-env={variable}={value}");
     }
+    if std::env::var("PROFILE").is_ok_and(|profile| profile == "release") && links_by_lld() {
+        let once = "--icf=all,--ignore-data-address-equality";
+        println!("cargo::rustc-link-arg-cdylib=-Wl,{once}");
+    }
+}
+
+/// Whether rustc links by the lld that it came with, as it does here since 1.90; one of a distribution has none.
+fn links_by_lld() -> bool {
+    let is_here = std::env::var("TARGET").is_ok_and(|target| target == "x86_64-unknown-linux-gnu");
+    let Ok(version) = rustc_version::version() else {
+        return false;
+    };
+    let rustc = std::env::var_os("RUSTC").unwrap_or("rustc".into());
+    let libraries = Command::new(rustc)
+        .args(["--print", "target-libdir"])
+        .output();
+    let has_lld = libraries.is_ok_and(|printed| {
+        let folder = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
+        Path::new(&folder)
+            .with_file_name("bin/gcc-ld/ld.lld")
+            .exists()
+    });
+    is_here && version >= rustc_version::Version::new(1, 90, 0) && has_lld
 }
 
 /// The commit of the repository that these sources stand in.

@@ -13,7 +13,8 @@ is first used, since the command line imports this package at every start.
 import warnings
 from typing import TYPE_CHECKING
 
-from gristmill._core import DEBUG_BUILD, VERSION, command_names
+from gristmill._core import DEBUG_BUILD, VERSION, function_names
+from gristmill.closed_streams import reserve
 
 if TYPE_CHECKING:
     import gristmill.analysis.scale as scale
@@ -38,17 +39,17 @@ if TYPE_CHECKING:
     )
     from gristmill.mapreduce.context import Context
     from gristmill.mapreduce.extremes import max_by, min_by
-    from gristmill.mapreduce.job import Job
-    from gristmill.mapreduce.jsonlines import jsonl
+    from gristmill.mapreduce.formats.items import items
+    from gristmill.mapreduce.formats.jsonlines import jsonl
+    from gristmill.mapreduce.formats.keyvalue import kv
+    from gristmill.mapreduce.formats.table_csv import csv
+    from gristmill.mapreduce.formats.tables import arrow, parquet
+    from gristmill.mapreduce.formats.text import delimited, fixed, text, tsv
     from gristmill.mapreduce.keys import desc
-    from gristmill.mapreduce.keyvalue import kv
-    from gristmill.mapreduce.memory import items
     from gristmill.mapreduce.partitioners import ranges, sampled_ranges
-    from gristmill.mapreduce.result import Result
-    from gristmill.mapreduce.run_all import run_all
-    from gristmill.mapreduce.table_csv import csv
-    from gristmill.mapreduce.tables import arrow, parquet
-    from gristmill.mapreduce.text import delimited, fixed, text, tsv
+    from gristmill.mapreduce.results.result import Result
+    from gristmill.mapreduce.submit.job import Job
+    from gristmill.mapreduce.submit.run_all import run_all
     from gristmill.report import Failure, JobReport, Phase
     from gristmill.search import Grep, GrepLine, grep
 
@@ -100,9 +101,11 @@ __all__ = [
 if TYPE_CHECKING:
     __all__ += functions.__all__
 else:
-    __all__.extend(command_names())  # each command is a function, too
+    __all__.extend(function_names())  # each command is a function, too
 
 __version__ = VERSION
+
+reserve()
 
 if DEBUG_BUILD:
     warnings.warn(
@@ -118,42 +121,42 @@ if not TYPE_CHECKING:  # a checker knows the names from the imports above, and r
         "Failure": "report",
         "Grep": "search",
         "GrepLine": "search",
-        "Job": "mapreduce.job",
+        "Job": "mapreduce.submit.job",
         "JobReport": "report",
         "Phase": "report",
-        "Result": "mapreduce.result",
+        "Result": "mapreduce.results.result",
         "approx_distinct": "mapreduce.aggregates",
-        "arrow": "mapreduce.tables",
+        "arrow": "mapreduce.formats.tables",
         "collect": "mapreduce.aggregates",
         "count": "mapreduce.aggregates",
         "count_distinct": "mapreduce.aggregates",
-        "csv": "mapreduce.table_csv",
-        "delimited": "mapreduce.text",
+        "csv": "mapreduce.formats.table_csv",
+        "delimited": "mapreduce.formats.text",
         "desc": "mapreduce.keys",
         "distinct": "mapreduce.aggregates",
         "first": "mapreduce.aggregates",
-        "fixed": "mapreduce.text",
+        "fixed": "mapreduce.formats.text",
         "grep": "search",
-        "items": "mapreduce.memory",
-        "jsonl": "mapreduce.jsonlines",
-        "kv": "mapreduce.keyvalue",
+        "items": "mapreduce.formats.items",
+        "jsonl": "mapreduce.formats.jsonlines",
+        "kv": "mapreduce.formats.keyvalue",
         "last": "mapreduce.aggregates",
         "max": "mapreduce.aggregates",
         "max_by": "mapreduce.extremes",
         "mean": "mapreduce.aggregates",
         "min": "mapreduce.aggregates",
         "min_by": "mapreduce.extremes",
-        "parquet": "mapreduce.tables",
+        "parquet": "mapreduce.formats.tables",
         "quantiles": "mapreduce.aggregates",
         "ranges": "mapreduce.partitioners",
         "report_of": "errors",
-        "run_all": "mapreduce.run_all",
+        "run_all": "mapreduce.submit.run_all",
         "sampled_ranges": "mapreduce.partitioners",
         "sum": "mapreduce.aggregates",
-        "text": "mapreduce.text",
+        "text": "mapreduce.formats.text",
         "top": "mapreduce.aggregates",
-        "tsv": "mapreduce.text",
-        **dict.fromkeys(command_names(), "functions"),
+        "tsv": "mapreduce.formats.text",
+        **dict.fromkeys(function_names(), "functions"),
     }
     _PACKAGES = {"scale": "analysis.scale"}
     """Names that are packages themselves."""

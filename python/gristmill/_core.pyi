@@ -33,7 +33,6 @@ __all__ = [
     "check_outside",
     "check_search",
     "clear_left",
-    "command_names",
     "commands",
     "decode",
     "decode_key",
@@ -51,7 +50,9 @@ __all__ = [
     "explain",
     "files_awaited",
     "find_files",
+    "function_names",
     "grep",
+    "has_blocks",
     "has_store",
     "is_code_gone",
     "is_remote",
@@ -74,6 +75,7 @@ __all__ = [
     "set_ahead_bytes",
     "shared_mount",
     "stat",
+    "store_kinds",
     "store_options",
     "use_store_options",
     "user_code",
@@ -237,6 +239,19 @@ class Listing:
 
 def as_location(path: str | PathLike[str]) -> str:
     """Return a location as the engine spells it: `file:///a` is `/a`, `s3a://` is `s3://`."""
+
+def store_kinds() -> list[dict[str, Any]]:
+    """Return the table of stores: what Python asks of each kind.
+
+    - `name`: its name, for people
+    - `schemes`: the schemes of its locations, its own one first
+    - `has_authority`: whether a bucket or a host stands behind the scheme
+    - `advised`: how a location is written, for advice; nothing of a store for reading, or for tests
+    - `variables`: how variables of the environment begin that agents of a cluster need for it
+    """
+
+def has_blocks(path: str | PathLike[str]) -> bool:
+    """Whether files of a location have blocks that a job may choose."""
 
 def has_store(path: str | PathLike[str]) -> bool:
     """Whether there is a store for the scheme of a location."""
@@ -442,8 +457,8 @@ class Search:
     def close(self) -> None:
         """End the search."""
 
-def command_names() -> list[str]:
-    """Return the names of the engine's commands."""
+def function_names() -> list[str]:
+    """Return the names of the functions of the engine's commands."""
 
 def commands() -> str:
     """Return the table of commands and their options, as JSON."""
@@ -925,6 +940,7 @@ def plan_text(
     combine: bool,
     stride: int = 1,
     lines: int = 1,
+    csv: tuple[int, int] | None = None,
 ) -> str:
     """Return files and their splits as JSON.
 
@@ -938,6 +954,7 @@ def plan_text(
         combine: Whether small files share a split.
         stride: Splits begin at multiples of this.
         lines: Splits begin where every so many lines of a file do.
+        csv: The bytes of a delimiter and of a quote: splits begin where rows of CSV do.
 
     Raises:
         OSError: A file cannot be read.

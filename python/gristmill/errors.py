@@ -6,7 +6,7 @@ crates/python/src/error.rs): `FileNotFoundError`, `FileExistsError`, `Permission
 data that is not what it should be, `RuntimeError` where Gristmill is wrong. Code that catches these
 needs to know nothing of Gristmill; code that wants more asks `report_of`.
 
-An exception whose text is a paragraph of ours has a kind (`Kind` in crates/engine/src/error.rs), so
+An exception whose text is a paragraph of ours has a kind (`Kind` in crates/base/src/error.rs), so
 that nobody has to read the text: those of the engine bring it along, others get it from `ours`.
 """
 

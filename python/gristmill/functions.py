@@ -42,7 +42,7 @@ def _function(command: Command) -> Callable[..., JobReport]:
         }
         return run(command.name, values, history=history)
 
-    function.__name__ = function.__qualname__ = command.name
+    function.__name__ = function.__qualname__ = command.function
     function.__doc__ = _docstring(command)
     function.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess] - PEP 362
     return function
@@ -82,7 +82,7 @@ def stub() -> str:
         "# Made by `make format` from the engine's table of commands; not to be edited.\n"
         "from collections.abc import Iterable, Mapping\nfrom typing import Literal\n\n"
         "from gristmill.names import StrPath\nfrom gristmill.report import JobReport\n\n"
-        f"__all__ = {json.dumps(sorted(commands()))}\n"
+        f"__all__ = {json.dumps(sorted(command.function for command in commands().values()))}\n"
     )
     return head + "".join(f"\n{_stub_of(command)}" for command in commands().values()) + _STUB_TAIL
 
@@ -98,7 +98,7 @@ def _stub_of(command: Command) -> str:
         parameters.append(f"{option.name}: {_typed(option)}")
     listed = "".join(f"    {parameter},\n" for parameter in parameters)
     doc = textwrap.indent(f'r"""{_docstring(command)}"""', "    ")
-    return f"def {command.name}(\n{listed}) -> JobReport:\n{doc}\n"
+    return f"def {command.function}(\n{listed}) -> JobReport:\n{doc}\n"
 
 
 def _typed(option: Option) -> str:
@@ -109,5 +109,5 @@ def _typed(option: Option) -> str:
 
 
 __all__: list[str] = []
-__all__.extend(commands())  # pyright: ignore[reportUnsupportedDunderAll] - the stub lists them
-globals().update({name: _function(command) for name, command in commands().items()})
+__all__.extend(command.function for command in commands().values())  # pyright: ignore[reportUnsupportedDunderAll] - the stub lists them
+globals().update({command.function: _function(command) for command in commands().values()})

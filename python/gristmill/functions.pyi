@@ -5,7 +5,7 @@ from typing import Literal
 from gristmill.names import StrPath
 from gristmill.report import JobReport
 
-__all__ = ["matchcount", "resume", "sort", "teragen", "terasort", "teravalidate", "wordcount"]
+__all__ = ["matchcount", "resume", "sort", "teragen", "terasort", "teravalidate", "unique", "wordcount"]
 
 def sort(
     inputs: StrPath | Iterable[StrPath] | None = ...,
@@ -574,6 +574,97 @@ def matchcount(
         ...     print(Path(folder, "counts/part-r-00000").read_text().replace("\t", " "), end="")
         2 to
         1 no
+    """
+
+def unique(
+    inputs: StrPath | Iterable[StrPath],
+    output: StrPath,
+    *,
+    parts: int | None = ...,
+    count: bool = ...,
+    repeated: bool = ...,
+    once: bool = ...,
+    memory: int | str | None = ...,
+    workers: int | None = ...,
+    runner: Literal["threads", "processes"] = ...,
+    on: Literal["local", "ray"] = ...,
+    nodes: int | None = ...,
+    collect: bool = ...,
+    spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    store_option: Mapping[str, str] | Iterable[str] | None = ...,
+    overwrite: bool = ...,
+    no_sync: bool = ...,
+    replication: int | None = ...,
+    block_size: int | str | None = ...,
+    history: bool = ...,
+) -> JobReport:
+    r"""Keep one of each line, in byte order in each part; count them, or keep those that occur once or again.
+
+    As `sort | uniq` does, with all cores and data bigger than memory.
+
+    Args:
+        inputs: Files, or directories whose files are read (not those whose names begin with _ or
+            .); compressed ones, too.
+        output: The directory to make.
+        parts: How many part files. The hash of a line decides its part. By default one for each 256
+            MB of input.
+        count: Write in front of each line how often it occurs, as uniq -c does.
+        repeated: Only lines that occur more than once.
+        once: Only lines that occur once.
+        memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
+            is available.
+        workers: How many tasks run at once. The output does not depend on it. By default one for
+            each core.
+        runner: Where tasks run: in threads of this process, or in worker processes. The output does
+            not depend on it. By default threads.
+        on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
+            this machine). On the command line also http://HOST:8265, the address of a Ray
+            dashboard: Gristmill submits the command to that cluster. The output does not depend on
+            it. By default local.
+        nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
+            default all of them.
+        collect: Write the output of a job on a cluster on the machine where it was started. Then
+            the nodes need not see the output directory.
+        spill_dir: A directory for sorted runs, which are written when the input is larger than
+            memory. Repeatable: Gristmill uses the first with enough room. By default beside the
+            output; the current directory if that is not on a disk of this machine, or TMPDIR if
+            nothing can be made there; on a cluster, the temporary directory of each node.
+        compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
+            them smaller. Spares space for runs, and time where their disk is slow. The output does
+            not depend on it. By default none.
+        store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
+            (path or virtual), connect_timeout and request_timeout (seconds),
+            max_concurrent_requests. By default as the environment and ~/.aws say.
+        overwrite: Replace the output directory if it exists. On a local disk this is one step;
+            elsewhere readers may see no output, or a part of it, for a moment. An output that is
+            one file is always replaced.
+        no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
+            configured.
+        block_size: How long the output's blocks are in HDFS, such as 128MiB: a multiple of 512
+            bytes. By default as Hadoop is configured.
+        history: Keep the job's history also if it takes less than a second.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, or the input is not what the job needs.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: The output exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read, or the output cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "text").write_text("b\na\nb\n")
+        ...     report = gristmill.unique(f"{folder}/text", f"{folder}/lines")
+        ...     print(Path(folder, "lines/part-r-00000").read_text(), end="")
+        a
+        b
     """
 
 def resume(

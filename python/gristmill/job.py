@@ -16,12 +16,14 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from gristmill import _core
-from gristmill.cluster import UserCode, placed
+from gristmill.cluster import placed
+from gristmill.cluster.user_code import UserCode
 from gristmill.ending import cancel, ending_with_signals
 from gristmill.errors import attach_report
 from gristmill.history.origin import place
 from gristmill.names import from_json
 from gristmill.options import Value, spec
+from gristmill.parents import parents_made
 
 if TYPE_CHECKING:  # its classes take memory that the budget of a job is to have
     from gristmill.report import JobReport
@@ -147,7 +149,9 @@ def run(command: str, values: Mapping[str, Value], *, history: bool = False) -> 
         OSError: Or another built-in exception, which says how the job failed.
     """
     job_id = new_job_id()
-    with ending_with_signals(), placed_for(command, values, job_id, tell=_tell) as cluster:
+    above = parents_made(values.get("output"))
+    placed = placed_for(command, values, job_id, tell=_tell)
+    with ending_with_signals(), above, placed as cluster:
         return _run_to_end(begin(command, values, job_id, history=history, cluster=cluster))
 
 

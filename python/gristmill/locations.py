@@ -10,7 +10,6 @@ Formats open their inputs here, so that each reads every store. Paths stay as th
 
 import io
 import os
-import re
 from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
@@ -20,8 +19,12 @@ from gristmill.names import StrPath, as_name
 __all__ = ["absolute", "as_location", "in_home", "is_remote", "open_read", "size_of", "workplace"]
 
 
-_COLLAPSED = re.compile(r"(s3[an]?|https?|hdfs):/(?=[^/])|(objects|file):/(?=[^/])")
-"""What `pathlib` makes of a location: it takes one of two slashes away, and two of three."""
+_SLASHES = {"file": "///"} | {
+    scheme: "//" if kind["has_authority"] else "///"
+    for kind in _core.store_kinds()
+    for scheme in kind["schemes"]
+}
+"""What stands behind `scheme:`. `pathlib` takes one of two slashes away, and two of three."""
 
 
 def as_location(path: StrPath) -> str:
@@ -38,9 +41,10 @@ def as_location(path: StrPath) -> str:
         ('/a b', 's3://b/k', 'a')
     """
     name = as_name(path)
-    if isinstance(path, PurePath) and (found := _COLLAPSED.match(name)):
-        scheme = found[1] or found[2]
-        name = f"{scheme}:{'//' if found[1] else '///'}{name[found.end() :]}"
+    if isinstance(path, PurePath):
+        scheme, _, rest = name.partition(":/")
+        if rest and rest[0] != "/" and scheme in _SLASHES:
+            name = f"{scheme}:{_SLASHES[scheme]}{rest}"
     return _core.as_location(name) if "://" in name else name
 
 
@@ -70,11 +74,20 @@ def is_remote(path: str) -> bool:
 def absolute(path: str) -> str:
     """Return a location that is the same in every folder; links stay as written.
 
+    But of `link/../a`, where the link leads decides what `..` is, as in the system. Where there is
+    no such directory, the two cancel out.
+
     Example:
-        >>> absolute("objects:///tmp/o/a"), absolute("/tmp/../a")
+        >>> absolute("objects:///tmp/o/a"), absolute("/none/../a")
         ('objects:///tmp/o/a', '/a')
     """
-    return path if is_remote(path) else os.path.abspath(path)  # noqa: PTH100 - links stay
+    if is_remote(path):
+        return path
+    before, up, after = f"{path}/".rpartition("/../")
+    if not up:
+        return os.path.abspath(path)  # noqa: PTH100 - links stay
+    above = os.path.realpath(f"{before}/..")
+    return os.path.abspath(Path(above, after.lstrip("/")))  # noqa: PTH100 - links behind it stay
 
 
 def open_read(path: str) -> BinaryIO:

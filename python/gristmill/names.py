@@ -6,7 +6,7 @@ r"""Names of files and directories: bytes, which need not be UTF-8.
 
 In Python a name is what `os.fsdecode` makes of it. JSON that the engine reads or writes, the
 history and what `--json` prints spell each byte that is not part of UTF-8 as U+0000 and two
-hexadecimal digits (docs/internals/history.md, "Names"; `crates/engine/src/names.rs` for Rust).
+hexadecimal digits (docs/internals/history.md, "Names"; `crates/base/src/names.rs` for Rust).
 `to_json` and `from_json` translate. What people see goes through `show_path` or `show_text`.
 """
 

@@ -10,9 +10,8 @@ An option is defined there and nowhere else. Whether its value makes sense, the 
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from gristmill import _core
 from gristmill.locations import as_location
@@ -38,8 +37,7 @@ ValueKind = Literal[
 Value = str | int | StrPath | Iterable[StrPath] | Mapping[str, str] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """An argument or option of a command."""
 
     name: str
@@ -76,12 +74,13 @@ HISTORY = Option(
 """An option of every job: not of the engine, which keeps the history where it is told to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A command that runs a job."""
 
     name: str
     """Its name."""
+    function: str
+    """The name of its function."""
     help: str
     """What it does."""
     details: str
@@ -123,6 +122,7 @@ def _command(entry: dict[str, Any]) -> Command:
     options = tuple(_option(option) for option in entry["options"])
     return Command(
         name=entry["name"],
+        function=entry["function"],
         help=entry["help"],
         details=entry["details"],
         example=entry["example"],

@@ -1,4 +1,4 @@
-"""Amounts for people: three digits and a unit, in powers of 1000 like the engine's messages."""
+"""Amounts as the command line shows them: three digits and a unit, in powers of 1000."""
 
 __all__ = [
     "WORTH_A_RATE_BYTES",
@@ -11,13 +11,13 @@ __all__ = [
 ]
 
 WORTH_A_RATE_BYTES = 100_000_000
-"""Of fewer bytes, starting up is most of the CPU time: it is not said per GB."""
+"""For fewer bytes, most CPU time is that of starting up: the time per GB is not shown."""
 
 _UNITS = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
 def show_bytes(amount: float) -> str:
-    """Bytes.
+    """Return an amount of bytes with a unit.
 
     Example:
         >>> show_bytes(999), show_bytes(5_000_000_000), show_bytes(184_549_376)
@@ -30,7 +30,7 @@ def show_bytes(amount: float) -> str:
 
 
 def show_rate(amount: float, seconds: float) -> str:
-    """Bytes per second.
+    """Return bytes per second with a unit.
 
     Example:
         >>> show_rate(1_000_000_000, 0.8)
@@ -40,7 +40,7 @@ def show_rate(amount: float, seconds: float) -> str:
 
 
 def show_seconds(seconds: float) -> str:
-    """Seconds.
+    """Return seconds with a unit; below 0.1 s, to the millisecond.
 
     Example:
         >>> show_seconds(0.00123), show_seconds(1.239), show_seconds(72.04)
@@ -50,7 +50,7 @@ def show_seconds(seconds: float) -> str:
 
 
 def show_cpu(cpu_s: float, work_bytes: int) -> str:
-    """CPU seconds, and how many a GB takes, where there are enough bytes to tell.
+    """Return CPU seconds, and those per GB if there are enough bytes.
 
     Example:
         >>> show_cpu(3.0, 2_000_000_000), show_cpu(8.934, 171)
@@ -61,7 +61,7 @@ def show_cpu(cpu_s: float, work_bytes: int) -> str:
 
 
 def show_count(number: int, noun: str) -> str:
-    """A number of things.
+    """Return a number with its noun, in the plural if needed.
 
     Example:
         >>> show_count(1, "record"), show_count(10_000_000, "record")
@@ -81,7 +81,7 @@ def _three_digits(number: float) -> str:
 
 
 def show_ordinal(number: int) -> str:
-    """A number in its place.
+    """Return a number as an ordinal.
 
     Example:
         >>> [show_ordinal(number) for number in (1, 2, 3, 11, 12, 21, 112)]

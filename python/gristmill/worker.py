@@ -3,7 +3,7 @@
     driver ── frames ─▶ stdin    kind: 1 byte | payload length: u32 LE | payload
            ◀─ frames ── stdout   D definition, T task ─▶    ◀─ H hello, R report, F failure
 
-The engine's side is crates/engine/src/worker/. At its start a worker moves the two pipes to private
+The engine's side is crates/tasks/src/worker/. At its start a worker moves the two pipes to private
 descriptors and puts /dev/null and a third pipe in their place, so that what user code prints goes
 to the log of the task, apart from its stderr, and nothing that it reads or closes breaks the
 protocol. It ends when its stdin does.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["REMEMBERED", "command", "main"]
 
 REMEMBERED = 4
-"""Definitions that stay loaded; crates/engine/src/worker/frame.rs has the same number."""
+"""Definitions that stay loaded; crates/tasks/src/worker/frame.rs has the same number."""
 
 _KEY_BYTES = 32
 _PIPE_BYTES = 1 << 20
@@ -275,7 +275,7 @@ def _runner(loaded: object) -> "Callable[[str], str]":
         return run
     from importlib import import_module
 
-    run_task = import_module("gristmill.mapreduce.running").run_task
+    run_task = import_module("gristmill.mapreduce.worker.running").run_task
     return lambda spec: run_task(loaded, spec)
 
 

@@ -1,4 +1,4 @@
-"""What a worker tells the driver about a task that failed: the JSON of the engine's `Failure`.
+"""What a worker tells the driver about a task that failed: the JSON of the engine's `TaskFailure`.
 
 Imported once something failed, so that no worker starts slower for it. Nothing here may fail in its
 turn: not for an exception whose `str` raises, nor for want of memory.

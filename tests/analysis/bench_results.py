@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from gristmill.analysis.bench import results
-from gristmill.analysis.bench.asked import Asked, Config
+from gristmill.analysis.bench.bench_request import BenchRequest, Config
 from gristmill.analysis.bench.results import Measured
 
 MACHINE = {
@@ -50,7 +50,7 @@ def measured(step: str, number: int, seconds: float, **more: object) -> Measured
 def write(folder: Path, runs: Sequence[Measured], **asked: object) -> Path:
     """A folder with these runs."""
     given: dict[str, Any] = {"suite": "sort", "rows": 10_000_000, **asked}
-    results.begin(folder, Asked(**given), MACHINE, {"gristmill": "1.0"})
+    results.begin(folder, BenchRequest(**given), MACHINE, {"gristmill": "1.0"})
     for run in runs:
         results.append(folder, run)
     return folder

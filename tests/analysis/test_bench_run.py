@@ -12,7 +12,7 @@ import pytest
 from tests.cli.harness import GRISTMILL, clean_environment, run
 
 from gristmill import _core
-from gristmill.analysis.bench.asked import Asked
+from gristmill.analysis.bench.bench_request import BenchRequest
 from gristmill.analysis.bench.cache import bring_about
 from gristmill.analysis.bench.launching import launch
 from gristmill.analysis.bench.results import Measured, read_results
@@ -282,7 +282,7 @@ def test_the_device_is_tried_with_as_much_as_the_data_have(
     text.write_bytes((b" " * 999_998 + b"a\n") * 6)
     (tmp_path / "job.py").write_text(JOB)
     for name, inputs, rows in (("wordcount", (), 10), (str(tmp_path / "job.py"), (str(text),), 0)):
-        asked = Asked(suite=name, rows=rows, inputs=inputs, repeat=1, warm_up=0)
+        asked = BenchRequest(suite=name, rows=rows, inputs=inputs, repeat=1, warm_up=0)
         folder = tmp_path / f"results-{rows}"
         Session(asked, str(folder), folder, lambda _line: None).run()
     assert tried == [4 << 20, 6_000_000 - 6_000_000 % 4096]

@@ -141,10 +141,25 @@ def test_an_output_that_holds_what_is_no_output(data: Path, inputs: Path) -> Non
     assert (inputs / "thesis.tex").read_text() == "mine"
 
 
-def test_an_output_without_parent(data: Path, tmp_path: Path) -> None:
-    says = failure("terasort", data, tmp_path / "no/such/out")
-    assert "its parent does not exist" in says
-    assert str(tmp_path / "no/such") in says
+@pytest.mark.parametrize("words", [("wordcount",), ("sort",), ("sort", "-o")])
+def test_an_output_without_parent(inputs: Path, words: tuple[str, ...]) -> None:
+    """The directories above it are made, and go if the job fails."""
+    (inputs / "a").write_text("b\na\n")
+    out, command, more = inputs / "no/such/out", words[0], words[1:]
+    if command == "sort":
+        more = more or ("--parts", 2, "-o")
+    failure(command, inputs / "missing", *more, out)
+    assert not (inputs / "no").exists()
+    run(command, inputs / "a", *more, out)
+    assert out.exists()
+
+
+def test_a_file_above_an_output_is_named(inputs: Path) -> None:
+    (inputs / "a").write_text("b\na\n")
+    for command in ("wordcount", "teragen"):
+        given = "1k" if command == "teragen" else inputs / "a"
+        says = failure(command, given, inputs / "a/b/out")
+        assert f"cannot write the output: {inputs}/a is a file" in says
 
 
 @pytest.mark.parametrize("overwrite", [[], ["--overwrite"]])

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 import gristmill as gm
-from gristmill.cluster import UserCode, packing, reserving, watching
+from gristmill.cluster import packing, reserving, watching
 from gristmill.cluster.connection import first_line
-from gristmill.mapreduce.launching import _copies  # what it is told decides what is looked at here
+from gristmill.cluster.user_code import UserCode
 from gristmill.mapreduce.run_options import Options
+from gristmill.mapreduce.submit.launching import (
+    _copies,  # what it is told decides what is looked at here
+)
 
 from .harness import run
 from .resuming import tree
@@ -142,7 +145,7 @@ def test_the_cause_of_an_error_of_ray_is_told() -> None:
     class TaskError(Exception):
         cause = OSError("No space left on device.")
 
-    assert first_line(TaskError("\x1b[36mray::Visitor.machine()\x1b[39m (pid=7)")) == (
+    assert first_line(TaskError("\x1b[36mray::NodeProbe.machine()\x1b[39m (pid=7)")) == (
         "No space left on device"
     )
 

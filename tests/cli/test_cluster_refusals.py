@@ -17,9 +17,9 @@ from tests.optional import missing, or_missing
 import gristmill as gm
 from gristmill import _core
 from gristmill.job import begin, new_job_id
-from gristmill.mapreduce import submitting
-from gristmill.mapreduce.preparing import prepare
 from gristmill.mapreduce.run_options import Options
+from gristmill.mapreduce.submit import submitting
+from gristmill.mapreduce.submit.preparing import prepare
 
 from .agents import agents_of, one_agent, wait_until_gone
 from .harness import end, run, start

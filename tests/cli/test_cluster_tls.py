@@ -11,7 +11,7 @@ from tests.cli.ray_cluster import RayCluster, own_address, with_tls
 from tests.optional import or_missing
 
 from gristmill import _core
-from gristmill.cluster import visitor
+from gristmill.cluster import node_probe
 
 from .agents import one_agent, wait_until_gone
 from .certificates import Authority, Identity
@@ -82,7 +82,7 @@ def test_a_connection_that_says_nothing_keeps_nobody_waiting(
     with one_agent(spill, tls=files_of(identity, authority)) as hello:
         host, _, port = hello["place"]["address"].rpartition(":")
         silent = [socket.create_connection((host, int(port))) for _ in range(100)]
-        found = visitor.reach({"it": f"https://{hello['place']['address']}"}, "secret")
+        found = node_probe.reach({"it": f"https://{hello['place']['address']}"}, "secret")
         assert isinstance(found["it"], float), found
         for one in silent:
             one.close()

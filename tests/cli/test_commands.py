@@ -339,3 +339,29 @@ def test_a_full_stdout_is_said(data: Path, tmp_path: Path) -> None:
 def test_no_stdout_at_all(data: Path, tmp_path: Path) -> None:
     command = f"exec {GRISTMILL} terasort {data} {tmp_path / 'out'} >&- 2>&-"
     assert subprocess.run(["sh", "-c", command], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "<&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("by", [GRISTMILL, sys.executable])
+def test_user_code_runs_with_streams_that_are_closed(tmp_path: Path, by: str, closed: str) -> None:
+    """A pipe that took the number of a standard stream was lost to the worker."""
+    job = tmp_path / "job.py"
+    job.write_text(
+        "import gristmill as gm\n"
+        "job = gm.Job(gm.items([('a', 1), ('a', 2)]), reduce=gm.sum(), output=gm.tsv('out'))\n"
+        "if __name__ == '__main__':\n"
+        "    job.run(no_sync=True)\n"
+    )
+    words = f"{by} run" if by == GRISTMILL else by
+    command = f"exec {words} {job} {closed}"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, check=False, stdout=-1)
+    assert done.returncode == 0
+    assert (tmp_path / "out/part-r-00000.tsv").read_text() == "a\t3\n"
+
+
+def test_a_closed_stream_is_told_as_such(data: Path) -> None:
+    for words, what in ((f"{data} >&-", "write the output"), ("- <&-", "read the input")):
+        command = ["sh", "-c", f"exec {GRISTMILL} sort {words}"]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert done.returncode == 1
+        assert f"cannot {what}: bad file descriptor" in done.stderr

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gristmill.cli.completion import SHELLS, VARIABLE, script
+from gristmill.cli.commands.completion import SHELLS, VARIABLE, script
 
 from .harness import clean_environment, run
 

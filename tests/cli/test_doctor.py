@@ -13,8 +13,8 @@ from tests.optional import missing, or_missing
 
 from gristmill.cli.doctor.findings import of_cluster
 from gristmill.cli.doctor.shared import Seen, shared
-from gristmill.cluster import visitor
-from gristmill.cluster.examining import HERE, Asked, Cluster, Node
+from gristmill.cluster import node_probe
+from gristmill.cluster.node_checks import HERE, Cluster, Node, NodeCheckRequest
 
 from . import http_server
 from .agents import one_agent, wait_until_gone
@@ -213,7 +213,7 @@ def of_sick(**sick: object) -> dict[str, list[tuple[str, str]]]:
     ]
     here = Node(HERE, answers={"machine": machine, "reach": {"a": 0.001}})
     found: dict[str, list[tuple[str, str]]] = {}
-    for check in of_cluster(Cluster("here:6379", nodes, here, []), Asked((), (), ())):
+    for check in of_cluster(Cluster("here:6379", nodes, here, []), NodeCheckRequest((), (), ())):
         found.setdefault(check.check, []).append((check.node, check.verdict))
     return found
 
@@ -242,25 +242,25 @@ def test_an_agent_is_reached_with_its_token_only(tmp_path: Path) -> None:
     with one_agent(tmp_path, "secret") as hello:
         url = f"http://{hello['place']['address']}"
         closed = f"http://127.0.0.1:{free_port()}"
-        found = visitor.reach({"it": url, "closed": closed}, "secret")
+        found = node_probe.reach({"it": url, "closed": closed}, "secret")
         assert isinstance(found["it"], float)
         assert found["closed"] == "Connection refused"
-        other = visitor.reach({"it": url}, "other")["it"]
+        other = node_probe.reach({"it": url}, "other")["it"]
         assert other == "something else answers there (401 Unauthorized)"
     with http_server.serving(tmp_path) as files:
-        other = visitor.reach({"it": files.endpoint}, "secret")["it"]
+        other = node_probe.reach({"it": files.endpoint}, "secret")["it"]
         assert other == "something else answers there (404 Not Found)"
 
 
 def test_files_that_are_left_are_seen_and_removed(tmp_path: Path) -> None:
     here, nothing = str(tmp_path), str(tmp_path / "nothing")
-    assert visitor.leave([here, nothing], "a") == {nothing: "No such file or directory"}
+    assert node_probe.leave([here, nothing], "a") == {nothing: "No such file or directory"}
     began_s = time.monotonic()
-    assert visitor.see([here], ["a"]) == {here: ["a"]}
+    assert node_probe.see([here], ["a"]) == {here: ["a"]}
     assert time.monotonic() - began_s < 0.5
-    assert visitor.see([here, nothing], ["a", "b"]) == {here: ["a"], nothing: []}
+    assert node_probe.see([here, nothing], ["a", "b"]) == {here: ["a"], nothing: []}
     (tmp_path / "b-trial").touch()  # of a node that was stopped in the middle
-    visitor.clear([here, nothing], ["a", "b"])
+    node_probe.clear([here, nothing], ["a", "b"])
     assert list(tmp_path.iterdir()) == []
 
 

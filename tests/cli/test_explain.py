@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gristmill.cli.bottlenecks import bottleneck_lines
+from gristmill.cli.render.bottlenecks import bottleneck_lines
 from gristmill.options import commands
 from gristmill.report import JobReport, Phase
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gristmill.cli.failures import Refused
-from gristmill.cli.gnu_grep import GNU_WORDS, INSTEAD
+from gristmill.cli.gnu.gnu_grep import GNU_WORDS, INSTEAD
 from gristmill.cli.program import the_program
 
 from .harness import GRISTMILL, clean_environment, run

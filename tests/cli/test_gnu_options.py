@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 import pytest
 
-from gristmill.cli import gnu_sort
-from gristmill.cli.gnu_grep import INSTEAD
-from gristmill.cli.gnu_sort import GNU_OPTIONS
+from gristmill.cli.gnu import gnu_sort
+from gristmill.cli.gnu.gnu_grep import INSTEAD
+from gristmill.cli.gnu.gnu_sort import GNU_OPTIONS
 from gristmill.cli.program import the_program
 
 ROOT = Path(__file__).parents[2]

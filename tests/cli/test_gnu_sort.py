@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.optional import missing
 
-from gristmill.cli.gnu_sort import GNU_OPTIONS
+from gristmill.cli.gnu.gnu_sort import GNU_OPTIONS
 
 from .harness import failure, run
 from .sorting import try_sort

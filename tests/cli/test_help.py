@@ -6,8 +6,8 @@ from functools import cache
 import click
 import pytest
 
-from gristmill.cli.overview import ROWS
 from gristmill.cli.program import the_program
+from gristmill.cli.render.overview import ROWS
 from gristmill.options import commands
 
 from .harness import run
@@ -79,7 +79,7 @@ def test_the_first_screen_fits() -> None:
 def test_every_command_has_its_line_on_the_first_screen() -> None:
     rows = [name for row in ROWS for name in row.names]
     assert len(rows) == len(set(rows))
-    assert set(PROGRAM.list_commands(CONTEXT)) <= set(rows), "add a row to cli/overview.py"
+    assert set(PROGRAM.list_commands(CONTEXT)) <= set(rows), "add a row to cli/render/overview.py"
 
 
 @pytest.mark.parametrize("command", PAGES)

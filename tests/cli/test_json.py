@@ -31,6 +31,7 @@ FAILING: dict[str, list[str]] = {
     "terasort": ["no", "out"],
     "teravalidate": ["no"],
     "wordcount": ["no", "out"],
+    "distinct": ["no", "out"],
     "matchcount": ["x", "no", "out"],
 }
 

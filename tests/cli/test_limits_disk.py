@@ -74,7 +74,7 @@ JOBS = [
     (TERASORT, "20M", 2, 80, 1),
     (TERASORT, "20M", 2, 64, 1),
     (TERASORT, "20M", 2, 60, 2),
-    (TERASORT, "18M", 1, 42, 1),
+    (TERASORT, "18M", 1, 40, 1),
     (TERASORT, "20M", 1, 40, 1),
     (TERASORT, "17M", 1, 40, 1),
     (TERASORT, "30M", 3, 90, 1),

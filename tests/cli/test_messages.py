@@ -139,10 +139,11 @@ def test_commands_without_a_command_show_their_help() -> None:
 
 def test_control_characters_are_escaped_and_tabs_stay(folder: Path) -> None:
     name = "x\x1b[31m\n\x7f\x9b\u202e.txt"
+    (folder / f"file {name}").touch()
     for arguments in (
         ["sort", name],
         ["terasort", name, "out"],
-        ["sort", "in.txt", "-o", f"{name}/a"],
+        ["sort", "in.txt", "-o", f"file {name}/a"],
     ):
         says = failure(*arguments, cwd=folder)
         assert "x\\x1b[31m\\n\\x7f" in says

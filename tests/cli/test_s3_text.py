@@ -82,7 +82,7 @@ def test_a_large_object_is_asked_for_in_large_ranges(
     name = "in/a.gz" if packed else "in/a.txt"
     kept.objects = {name: gzip.compress(data, 0) if packed else data}  # as long as it was
     run(*command(kind, "s3://bucket/in", "out"))
-    splits = 1 if packed else len(data) // (4 << 20) + 1
+    splits = 1 if packed else len(data) // (1 << 20) + 1
     assert kept.asked["GET"] <= max(len(data) / 8e6, splits) + 2, kept.asked
     Path("in").mkdir()
     Path(name).write_bytes(kept.objects[name])

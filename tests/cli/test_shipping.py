@@ -13,8 +13,9 @@ import pytest
 from tests.optional import missing
 
 import gristmill
-from gristmill.cluster import UserCode, actor, packing
+from gristmill.cluster import actor, packing
 from gristmill.cluster.actor import Packed
+from gristmill.cluster.user_code import UserCode
 
 from .harness import report, run
 from .ray_cluster import RayCluster
@@ -175,6 +176,6 @@ def test_our_package_goes_along_with_functions_only() -> None:
     (engine,) = packing.packed(UserCode())
     assert len(engine["files"]) == 1
     ours = packing.packed(UserCode(modules=()))[0]["files"]
-    assert {"gristmill/worker.py", "gristmill/mapreduce/running.py"} <= ours.keys()
+    assert {"gristmill/worker.py", "gristmill/mapreduce/worker/running.py"} <= ours.keys()
     assert not any("__pycache__" in name for name in ours)
     assert Path(gristmill.__file__).read_bytes() == ours["gristmill/__init__.py"][1]

@@ -205,7 +205,7 @@ def test_a_missing_column_is_told_with_those_that_there_are() -> None:
     said = refusal("--csv", "--key", "prise:desc", "in.csv", status=2)
     assert 'no column "prise"' in said
     assert "in.csv" in said
-    assert "id, price" in said
+    assert '"id", "price"' in said
     assert "several columns" in refusal("--csv", "--key", "a", stdin=b"a,a\n", status=2)
     assert 'no column "3"' in refusal("--csv", "--key", "3", "in.csv", status=2)
 
@@ -215,7 +215,7 @@ def test_another_header_is_refused() -> None:
     Path("b.csv").write_bytes(b"id,cost\n1,2\n")
     said = refusal("--csv", "a.csv", "b.csv")
     assert "b.csv" in said
-    assert "id, cost" in said
+    assert '"id", "cost"' in said
 
 
 def test_rows_with_other_fields_are_told_by_their_line_or_left_out() -> None:

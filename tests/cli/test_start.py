@@ -9,8 +9,8 @@ import pytest
 NEEDED = {
     "gristmill", "gristmill._core", "gristmill.cli", "gristmill.cli.failures",
     "gristmill.cli.groups", "gristmill.cli.main", "gristmill.cli.program", "gristmill.errors",
-    "gristmill.names", "gristmill.terminal", "gristmill.terminal.console",
-    "gristmill.terminal.signals", "gristmill.terminal.watchdog",
+    "gristmill.closed_streams", "gristmill.names", "gristmill.terminal",
+    "gristmill.terminal.console", "gristmill.terminal.signals", "gristmill.terminal.watchdog",
     "_locale", "fcntl", "locale", "select", "signal",
 }  # fmt: skip
 

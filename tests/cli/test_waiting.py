@@ -145,7 +145,7 @@ def test_a_signal_ends_planning(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "job.py").write_text(
         "import gristmill as gm\n"
-        "from gristmill.mapreduce.memory import Items\n"
+        "from gristmill.mapreduce.formats.items import Items\n"
         "class Slow(Items):\n"
         "    def plan(self, *sizes):\n"
         f"        open({str(tmp_path / 'fifo')!r})\n"

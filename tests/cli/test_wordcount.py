@@ -184,3 +184,43 @@ def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
     many = run("wordcount", tmp_path / "in", tmp_path / "out", "--parts", "1000000", status=2)
     assert "parts must be from 1 to 100000" in many.stderr
     assert names(tmp_path) == ["in"]
+
+
+@pytest.mark.parametrize("encoding", ["UTF-16LE", "UTF-16BE"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("command", ["wordcount", "matchcount"])
+def test_text_in_utf_16_is_told(tmp_path: Path, command: str, mark: str, encoding: str) -> None:
+    data = f"{mark}some words, and some more\n".encode(encoding)
+    files = tmp_path / "in"
+    files.mkdir()
+    (files / "a").write_bytes(data)
+    (files / "b.gz").write_bytes(gzip.compress(data))
+    (files / "c").write_text("plain é\n")
+    words = ["wordcount"] if command == "wordcount" else ["matchcount", "[a-z]+"]
+    done = run(*words, files, tmp_path / "out")
+    said = [line for line in done.stderr.splitlines() if "looks like" in line]
+    assert said == [
+        f"gristmill: {files}/{name} looks like {encoding}, and its bytes are counted as they are."
+        f" To decode it: iconv -f {encoding} -t UTF-8"
+        for name in ("a", "b.gz")
+    ]
+    for number in range(4):
+        (files / f"d{number}").write_bytes(data)
+    done = run(*words, files, tmp_path / "more")
+    assert done.stderr.count("looks like") == 3
+    assert "3 more file(s) look like UTF-16 or UTF-32" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("matchcount",), ("grep", "--counts")])
+def test_a_basic_regular_expression_that_counts_nothing_is_told(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "a").write_text("ERROR WARN\n")
+
+    def said(*more: str) -> str:
+        out = ("-o", tmp_path / "out") if words[0] == "grep" else (tmp_path / "out",)
+        return run(*words, *more, tmp_path / "a", *out, "--overwrite").stderr
+
+    hint = f"gristmill {' '.join(words)}: nothing matched, and \\| in the pattern stands for"
+    assert hint in said(r"ERROR\|WARN")
+    assert "nothing matched" not in said("ERROR|WARN") + said("-F", r"ERROR\|WARN")

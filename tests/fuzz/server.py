@@ -16,7 +16,15 @@ from typing import Any
 from gristmill.cli.main import main
 from gristmill.options import commands
 
-IMPORTED = ("generated", "gnu_grep", "gnu_sort", "grep", "program", "runner", "summary")
+IMPORTED = (
+    "generated",
+    "gnu.gnu_grep",
+    "gnu.gnu_sort",
+    "commands.grep",
+    "program",
+    "runner",
+    "render.summary",
+)
 """Modules of gristmill.cli that a command imports when it runs."""
 
 

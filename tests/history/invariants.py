@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gristmill.history import load
 from gristmill.history.model import JobHistory
-from gristmill.history.page.told import sample_rates
+from gristmill.history.page.page_data import sample_rates
 
 APART_S = 0.15
 """Seconds of a job that may have no phase: what it does before the first, and at its end."""

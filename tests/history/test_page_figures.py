@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gristmill.cli.job_shown import shown
+from gristmill.cli.render.job_shown import shown
 from gristmill.history import JobHistory, load
 from gristmill.history.model import Attempt
 from gristmill.history.page import render
-from gristmill.history.page.told import sample_rates
+from gristmill.history.page.page_data import sample_rates
 
 from .harness import Browser, Event, submitted, write_history
 

@@ -6,8 +6,8 @@ import pytest
 
 import gristmill as gm
 from gristmill.mapreduce.context import Context
-from gristmill.mapreduce.skipping import Skipping, TooManyBad
-from gristmill.mapreduce.task_files import TaskFiles
+from gristmill.mapreduce.worker.skipping import Skipping, TooManyBad
+from gristmill.mapreduce.worker.task_files import TaskFiles
 
 
 def _files(folder: Path) -> TaskFiles:

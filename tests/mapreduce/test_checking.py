@@ -11,7 +11,7 @@ import pytest
 from tests.mapreduce.harness import total, words
 
 import gristmill as gm
-from gristmill.mapreduce.determinism import check_output
+from gristmill.mapreduce.check.determinism import check_output
 
 
 def split_off(line: str, context: gm.Context) -> Iterator[tuple[str, int]]:

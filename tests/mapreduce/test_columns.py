@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import gristmill as gm
 from gristmill import _core
-from gristmill.mapreduce import columns
 from gristmill.mapreduce.aggregates import Aggregate
-from gristmill.mapreduce.columns import Columns
+from gristmill.mapreduce.worker import columns
+from gristmill.mapreduce.worker.columns import Columns
 
 texts = st.text(max_size=6)
 blobs = st.binary(max_size=6)
@@ -328,3 +328,36 @@ def test_zeros_are_two_keys_and_nans_one(tmp_path: Path) -> None:
         ("0.0", 3),
         ("nan", 5),
     ]
+
+
+# --- which column is the key ---
+
+
+def batches_of(tmp_path: Path, *tables: Any, **options: Any) -> gm.Result:
+    (tmp_path / "a").write_text("a\n")
+    options.setdefault("output", gm.kv(tmp_path / "out"))
+    job = gm.Job(gm.text(tmp_path / "a"), map_batches=lambda batch: list(tables), **options)
+    return job.run(workers=1, no_sync=True, progress=False)
+
+
+@pytest.mark.parametrize("sort_by", [None, lambda key, value: value])
+def test_the_column_key_is_the_key(tmp_path: Path, sort_by: Any) -> None:
+    first = pa.table({"key": ["a"], "value": [1]})
+    second = pa.table({"value": [2], "key": ["a"]})
+    third = pa.table({"word": ["a"], "n": [3]})
+    found = batches_of(tmp_path, first, second, third, reduce=listed, sort_by=sort_by)
+    assert [(key, sorted(values)) for key, values in found] == [("a", [1, 2, 3])]
+
+
+@pytest.mark.parametrize("output", [gm.kv, gm.tsv, gm.jsonl])
+def test_the_columns_key_and_value_are_pairs_in_any_order(tmp_path: Path, output: Any) -> None:
+    table = pa.table({"value": [1], "key": ["a"]})
+    found = list(batches_of(tmp_path, table, output=output(tmp_path / "out")))
+    assert found[0] in (("a", 1), ("a", "1"), {"key": "a", "value": 1})
+
+
+def test_columns_in_another_order_are_refused(tmp_path: Path) -> None:
+    first, second = pa.table({"word": ["a"], "n": [1]}), pa.table({"n": [2], "word": ["a"]})
+    said = r"'n', 'word' after one with 'word', 'n'.*\.select\(\['word', 'n'\]\)"
+    with pytest.raises(RuntimeError, match=said):
+        batches_of(tmp_path, first, second, reduce=listed)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 import gristmill as gm
-from gristmill.mapreduce.formats import BadRecord, Input
-from gristmill.mapreduce.plan import NO_MAX
+from gristmill.mapreduce.formats.format import BadRecord, Input
+from gristmill.mapreduce.formats.plan import NO_MAX
 
 few = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -132,6 +133,91 @@ def test_quoted_newlines_are_rows_or_errors(tmp_path: Path, rows: list[list[str]
         assert any("multiline=False" in record for record in whole)
     else:
         assert whole == list(map(tuple, rows))
+
+
+ODD_CSV = [b"a", b",", b'"', b'""', b'"b\n', b"\n", b"\r\n", b"\r", b"\xff", b"\xc3\xa9", b";"]
+
+
+@pytest.mark.parametrize("options", [{}, {"delimiter": ";", "encoding": "latin-1"}], ids=str)
+@settings(few, max_examples=100)
+@seed(34)
+@given(st.lists(st.sampled_from(ODD_CSV), max_size=24))
+def test_rows_are_those_of_one_split(
+    tmp_path: Path, options: dict[str, Any], pieces: list[bytes]
+) -> None:
+    """Good rows, and the errors of bad ones, whatever quotes, CR and wrong bytes do."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"".join([*pieces, b"\n1,2\n"]))
+    source = gm.csv(path, header=False, **options)
+    whole = one_by_one(source, NO_MAX)
+    for split_max in range(1, 40):
+        assert one_by_one(source, split_max) == whole, split_max
+
+
+def test_a_large_file_of_rows_is_cut_where_they_begin(tmp_path: Path) -> None:
+    rows = [{"n": str(n), "t": 'a "b",\n' * (n % 5)} for n in range(100_000)]
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["n", "t"])
+        writer.writeheader()
+        writer.writerows(rows)
+    (tmp_path / "a.gbk.csv").write_bytes((tmp_path / "a.csv").read_bytes())
+    source = gm.csv(tmp_path / "a.csv")
+    found = parts(source, 1 << 16)
+    assert len(found) > 20
+    assert [row for part in found for row in part] == rows
+    (split,) = gm.csv(tmp_path / "a.gbk.csv", encoding="gbk").plan(0, 1 << 16).splits
+    assert list(source.open(split.what)) == rows
+
+
+def test_a_header_of_many_lines(tmp_path: Path) -> None:
+    name = "long\n" * 20_000
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(
+            [["n", name], *([n, "x"] for n in range(100))]
+        )
+    found = parts(gm.csv(tmp_path / "a.csv"), 1 << 10)
+    assert len([part for part in found if part]) == 1  # the rows are shorter than a split
+    found = parts(gm.csv(tmp_path / "a.csv"), 100)
+    assert len(found) > 2
+    assert [row for part in found for row in part] == [{"n": str(n), name: "x"} for n in range(100)]
+
+
+def test_an_output_is_read_without_a_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"n": str(n), "t": "x" * 40} for n in range(60_000)]
+    job = gm.Job(gm.items(rows), map=itself, output=gm.csv(tmp_path / "out"), split_min="1G")
+    result = job.run()
+    (part,) = result.files()
+    assert len(gm.csv(part).plan(0, NO_MAX).splits) > 1
+    planned: list[int] = []
+    plan = type(gm.csv(part)).plan
+
+    def seen(*given: Any) -> Any:
+        planned.append(len(plan(*given).splits))
+        return plan(*given)
+
+    monkeypatch.setattr("gristmill.mapreduce.formats.table_csv.Csv.plan", seen)
+    assert list(result.read()) == rows
+    assert planned == [1]
+
+
+def test_a_job_that_is_planned_slowly_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from gristmill.mapreduce.submit import planning_told
+
+    monkeypatch.setattr(planning_told, "AFTER_S", 0.01)
+    monkeypatch.setattr(planning_told, "_on_terminal", lambda: True)
+    for progress, told in ((None, True), (True, True), (False, False)):
+        with planning_told.told_if_slow(progress):
+            time.sleep(0.3)
+        assert ("planning the job" in capsys.readouterr().err) == told
+
+
+def test_a_row_that_is_not_text_is_bad_as_a_whole(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'n,t\n1,"x\n\xff,y\nz"\n2,w\n')
+    source = gm.csv(tmp_path / "a.csv")
+    job = gm.Job(source, map=itself, output=gm.jsonl(tmp_path / "out"), skip_bad=1)
+    assert list(job.run()) == [{"n": "2", "t": "w"}]
 
 
 @pytest.mark.parametrize("split_max", [5, None])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import gristmill as gm
 from gristmill import _core
-from gristmill.mapreduce.naive import run_naively
+from gristmill.mapreduce.check.naive import run_naively
 
 NEGATIVE, PAYLOAD = (
     struct.unpack(">d", bytes.fromhex(bits))[0] for bits in ("fff8000000000000", "7ff8000000000abc")

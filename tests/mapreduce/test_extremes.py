@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gristmill as gm
-from gristmill.mapreduce.determinism import check_output
+from gristmill.mapreduce.check.determinism import check_output
 from gristmill.mapreduce.plain_order import by_worth
 
 ROWS: list[dict[str, Any]] = [{"id": n % 3, "at": (n * 7) % 5, "n": n} for n in range(20)]

@@ -1,6 +1,7 @@
 """Wrong jobs: each ends in one paragraph that says what failed, at which record, and what to do."""
 
 import ctypes
+import re
 import signal
 import subprocess
 import sys
@@ -199,7 +200,9 @@ def test_a_column_that_is_not_there_has_its_place_before_the_advice(tmp_path: Pa
     (tmp_path / "in.csv").write_text("a,b,c\n1,2,3\n")
     source = gm.csv(tmp_path / "in.csv", columns=["zz"])
     job = gm.Job(source, map=lambda row: [row], output=gm.jsonl(tmp_path / "out"))
-    with pytest.raises(ValueError, match=r"(?m)in.csv.*\. What to do: take some of a, b, c\.$"):
+    with pytest.raises(
+        ValueError, match=r"(?m)in.csv.*\. What to do: take some of 'a', 'b', 'c'\.$"
+    ):
         job.run(workers=1)
 
 
@@ -223,6 +226,10 @@ def test_an_endless_loop(numbers: Path) -> None:
     begun = time.monotonic()
     error = failed(of(numbers, map=loop), timeout_s=2)
     assert "no progress for 2 seconds" in str(error)
+    assert re.search(r"record \d+ of its split", str(error))
+    (stack,) = (note for note in error.__notes__ if note.startswith("Where it stood:"))
+    frames = [line for line in stack.splitlines() if line.startswith("  File ")]
+    assert [line.split('"')[1] for line in frames] == [__file__] * len(frames) != []
     offset = sum(len(f"{n}\n") for n in range(BAD))
     assert f"offset {offset}" in str(error)
     assert any("while line == str(BAD)" in note or "in loop" in note for note in error.__notes__)
@@ -390,4 +397,4 @@ def test_a_table_with_other_columns(tmp_path: Path) -> None:
         reduce=gm.sum(),
         output=gm.text(tmp_path / "out"),
     )
-    assert "a table with the columns line: two are expected" in str(failed(job))
+    assert "a table with the columns 'line': two are expected" in str(failed(job))

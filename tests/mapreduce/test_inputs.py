@@ -12,9 +12,9 @@ import pytest
 from tests.mapreduce.harness import gristmill
 
 import gristmill as gm
-from gristmill.mapreduce.determinism import check_output
-from gristmill.mapreduce.naive import run_naively
-from gristmill.mapreduce.single import map_single
+from gristmill.mapreduce.check.determinism import check_output
+from gristmill.mapreduce.check.naive import run_naively
+from gristmill.mapreduce.retry.replay_record import replay_record
 
 USERS: list[dict[str, Any]] = [{"id": n, "name": f"n{n}"} for n in range(50)]
 SALES = [(n % 60, n) for n in range(500)]
@@ -85,9 +85,9 @@ def test_values_come_in_the_order_of_the_inputs(tmp_path: Path) -> None:
 def test_a_check_and_a_single_record(tables: tuple[Path, Path], tmp_path: Path) -> None:
     job = join_of(tables, tmp_path, combine=None)
     assert not check_output(job, rounds=1, engine=True).differences
-    single = map_single(job, str(tables[0]), 3)
+    single = replay_record(job, str(tables[0]), 3)
     assert list(single.yielded()) == [(3, ("name", "n3"))]
-    single = map_single(job, str(tables[1]), len("user,amount\n"))
+    single = replay_record(job, str(tables[1]), len("user,amount\n"))
     assert list(single.yielded()) == [(0, ("sale", 0))]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import gristmill as gm
 from gristmill import _core
 from gristmill.mapreduce.aggregates import Aggregate
-from gristmill.mapreduce.fields import fields_of
+from gristmill.mapreduce.formats.fields import fields_of
 
 # --- the rules ---
 
@@ -81,7 +81,10 @@ records = st.one_of(
     st.recursive(scalars, lambda inner: st.lists(inner, max_size=4).map(tuple), max_leaves=8),
     st.tuples(scalars, scalars),
     st.builds(Point, scalars, scalars),
-    st.dictionaries(texts, scalars, max_size=3),
+    st.tuples(st.permutations(["a", "b\t", "c"]), scalars).map(lambda it: dict.fromkeys(*it)),
+    st.tuples(scalars, scalars, scalars).map(
+        lambda it: dict(zip(["c", "a", "b\t"], it, strict=True))
+    ),
 )
 
 
@@ -98,7 +101,19 @@ def written(path: Path, records: list[Any], **options: Any) -> bytes:
 @given(st.lists(records, max_size=5))
 def test_lines_of_tsv(tmp_path_factory: pytest.TempPathFactory, records: list[Any]) -> None:
     path = tmp_path_factory.getbasetemp() / "lines.tsv"
-    assert written(path, records, tsv=True) == b"".join(tsv_line(it) + b"\n" for it in records)
+    records = [it for it in records if not isinstance(it, dict) or len(it) == len("abc")]
+    columns = next((list(it) for it in records if isinstance(it, dict)), [])
+    ordered = [
+        {name: it[name] for name in columns} if isinstance(it, dict) else it for it in records
+    ]
+    assert written(path, records, tsv=True) == b"".join(tsv_line(it) + b"\n" for it in ordered)
+
+
+def test_dicts_with_other_columns_are_no_lines_of_one_file(tmp_path: Path) -> None:
+    first = {"a": 1, "b": 2}
+    for other in ({"a": 1}, {"a": 1, "c": 2}, {"a": 1, "b": 2, "c": 3}, {}):
+        with pytest.raises(ValueError, match=r"has the columns .*, and the first one .*'a', 'b'"):
+            written(tmp_path / "a", [first, other], tsv=True)
 
 
 @settings(max_examples=400)

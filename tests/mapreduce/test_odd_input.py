@@ -16,7 +16,7 @@ import pytest
 from tests.mapreduce.harness import gristmill, itself, listed, run, total
 
 import gristmill as gm
-from gristmill.mapreduce.determinism import check_output
+from gristmill.mapreduce.check.determinism import check_output
 
 # --- values ---
 
@@ -326,13 +326,40 @@ def test_json_over_several_lines(tmp_path: Path, value: Any, split_max: int | No
     assert "skip_bad" not in str(failed.value)
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-le"])
-def test_json_in_another_encoding(tmp_path: Path, encoding: str) -> None:
-    (tmp_path / "a").write_bytes('{"a": "é"}\n{"a": 1}\n'.encode(encoding))
-    says = "the line is not UTF-8.* What to do: convert the file, for example with iconv"
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("ends", ["", "\n"])
+def test_json_in_another_encoding(tmp_path: Path, encoding: str, ends: str) -> None:
+    (tmp_path / "a").write_bytes(f'{{"a": "é"}}{ends}'.encode(encoding))
+    names = {"latin-1": "latin1", "utf-16-le": "utf-16le", "utf-16-be": "utf-16be"}
+    named = names.get(encoding, encoding)
+    says = f"line 1.* What to do: convert the file, for example with iconv -f {named} -t utf-8"
     with pytest.raises(ValueError, match=says) as failed:
         run(gm.jsonl(tmp_path / "a"), tmp_path, map=lambda row: [("k", row)])
     assert "skip_bad" not in str(failed.value)
+
+
+def test_a_mark_before_json_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes('{"a": 1}\n'.encode("utf-8-sig"))
+    assert list(run(gm.jsonl(tmp_path / "a"), tmp_path, output=gm.jsonl(tmp_path / "b"))) == [
+        {"a": 1}
+    ]
+
+
+@pytest.mark.parametrize(
+    "form", [gm.text, gm.tsv, gm.csv, gm.jsonl, lambda path: gm.delimited(path, ",")]
+)
+def test_lines_that_end_with_cr_alone(tmp_path: Path, form: Any) -> None:
+    (tmp_path / "a").write_bytes(b"id,v\r1,a\r2,b\r")
+    says = r"the lines of .*/a end with CR alone.* convert it: tr '\\r' '\\n'"
+    with pytest.raises(ValueError, match=says):
+        run(form(tmp_path / "a"), tmp_path, map=itself)
+
+
+def test_one_line_with_several_crs(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"10%\r20%\r30%")
+    source = gm.text(tmp_path / "a", strip_cr=False)
+    result = run(source, tmp_path, output=gm.jsonl(tmp_path / "out"))
+    assert list(result) == ["10%\r20%\r30%"]
 
 
 @pytest.mark.parametrize("key", [1, -20, 1.5, 1e300, True, False, None])

@@ -19,7 +19,7 @@ def test_tables_that_are_none(tmp_path: Path) -> None:
             run(source, tmp_path, map=itself)
         assert "\n" not in str(caught.value)
     pq.write_table(pa.table({"n": [1]}), tmp_path / "b")
-    with pytest.raises(ValueError, match=r"it has no column 'm'.* take some of n"):
+    with pytest.raises(ValueError, match=r"it has no column 'm'.* take some of 'n'"):
         run(gm.parquet(tmp_path / "b", columns=["m"]), tmp_path, map=itself)
 
 
@@ -51,7 +51,7 @@ NANOSECONDS = pa.time64("ns")
     ids=lambda column: str(column.type),
 )
 def test_times_with_nanoseconds_are_not_cut(tmp_path: Path, column: pa.Array) -> None:
-    says = "the column t has a time with nanoseconds"
+    says = "the column 't' has a time with nanoseconds"
     table = pa.table({"n": [1, 2, 3], "t": column})
     pq.write_table(table, tmp_path / "a.parquet")
     with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as file:
@@ -87,7 +87,7 @@ def test_no_value_where_the_schema_wants_one(
     tmp_path: Path, output: Any, field: pa.Field, good: Any, bad: Any
 ) -> None:
     form = output(tmp_path / "out", schema=pa.schema([field]))
-    says = r"record 2 of the part, \{.*\}, has no value in the column n, which is not nullable"
+    says = r"record 2 of the part, \{.*\}, has no value in the column 'n', which is not nullable"
     assert_refused(form, [good, bad], says)
     assert_refused(form, [pa.Table.from_pylist([good, bad], pa.schema([field]))], says)
     assert list(run([1], tmp_path, map=lambda _: [good], output=form).read()) == [good]
@@ -96,7 +96,7 @@ def test_no_value_where_the_schema_wants_one(
 @pytest.mark.parametrize("bad", [{"n": {}}, {"n": [{"m": {}}]}])
 def test_a_dict_without_keys_in_parquet(tmp_path: Path, bad: Any) -> None:
     says = (
-        r"record 2 of the part, .*, has a dict without keys in the column n, which Parquet cannot"
+        r"record 2 of the part, .*, has a dict without keys in the column 'n', which Parquet cannot"
     )
     assert_refused(gm.parquet(tmp_path / "out"), [{"n": None}, bad], says)
     found = run([1], tmp_path, map=lambda _: [bad], output=gm.arrow(tmp_path / "out"))
@@ -116,7 +116,7 @@ def test_columns_that_come_late(tmp_path: Path) -> None:
     late = list(run([1], tmp_path, map=rows, output=gm.parquet(tmp_path / "out")))
     assert late[-2:] == [{"n": 65_535, "late": None}, {"n": 1, "late": 2}]
     output = gm.parquet(tmp_path / "given", schema=pa.schema({"n": pa.int64()}))
-    with pytest.raises(ValueError, match="the columns late, and the table has n"):
+    with pytest.raises(ValueError, match="the columns 'late', and the table has 'n'"):
         run([1], tmp_path, map=rows, output=output)
     output = gm.parquet(tmp_path / "cast", schema=pa.schema({"n": pa.float64()}))
     result = run([1], tmp_path, map=lambda _: [pa.table({"n": [1]})], output=output)
@@ -125,5 +125,5 @@ def test_columns_that_come_late(tmp_path: Path) -> None:
 
 def test_a_table_of_several_types(tmp_path: Path) -> None:
     result = run([(1, 1), ("a", 2)], tmp_path, reduce=gm.sum())
-    with pytest.raises(ValueError, match=r"its column key are not of one type.*read\(\)"):
+    with pytest.raises(ValueError, match=r"its column 'key' are not of one type.*read\(\)"):
         result.to_arrow()

@@ -37,10 +37,10 @@ from tests.mapreduce.drawn_tables import (
 )
 
 import gristmill as gm
-from gristmill.mapreduce import table_writer
+from gristmill.mapreduce.formats import table_writer
 
 REFUSED = (
-    r"(?s)column [abcd].*record [\d,]+ of (the part|part-m-\d+).*schema=|record .* no type holds"
+    r"(?s)column '[abcd]'.*record [\d,]+ of (the part|part-m-\d+).*schema=|record .* no type holds"
 )
 
 
@@ -174,7 +174,7 @@ def test_a_given_schema_loses_nothing_of_a_table(
 def check_given(folder: Path, kind: Any, record: Any, kept: Any) -> None:
     writer = gm.parquet(folder, schema=pa.schema({"a": kind})).writer(str(folder / "file"))
     if kept is None:
-        with pytest.raises(ValueError, match=r"column a is .*record 1 of the part.*schema="):
+        with pytest.raises(ValueError, match=r"column 'a' is .*record 1 of the part.*schema="):
             writer.write(record)
             writer.close()
         return
@@ -360,7 +360,7 @@ def test_an_empty_output_has_the_columns_that_are_named(tmp_path: Path) -> None:
 
 
 MIXED: list[Rows] = [[{"a": 1}], [{"a": 2}, {"a": 3.5}], [{"a": None}], [{"a": "text"}]]
-APART = r"a is double in part-m-00001.*record 1 of part-m-00003"
+APART = r"'a' is double in part-m-00001.*record 1 of part-m-00003"
 
 
 def test_parts_that_go_with_no_type_are_not_published(tmp_path: Path) -> None:

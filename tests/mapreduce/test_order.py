@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 import gristmill as gm
 from gristmill import _core
 from gristmill.mapreduce.aggregates import Aggregate
+from gristmill.mapreduce.check.naive import run_naively
+from gristmill.mapreduce.check.plain_aggregates import aggregated
 from gristmill.mapreduce.keys import Desc
-from gristmill.mapreduce.naive import run_naively
-from gristmill.mapreduce.plain_aggregates import aggregated
 from gristmill.mapreduce.plain_order import by_worth
 
 NOON = datetime(2024, 2, 29, 12, tzinfo=UTC)

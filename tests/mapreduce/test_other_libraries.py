@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gristmill as gm
-from gristmill.mapreduce.plain_aggregates import aggregated
+from gristmill.mapreduce.check.plain_aggregates import aggregated
 
 
 def run(source: list[Any], folder: Path, **options: Any) -> gm.Result:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import gristmill as gm
-from gristmill.mapreduce.paths import find_files
+from gristmill.mapreduce.formats.paths import find_files
 
 
 @pytest.fixture
@@ -79,6 +79,9 @@ def test_the_parts_of_an_output(tmp_path: Path) -> None:
     gm.Job(gm.items([1]), map=split, output=gm.text(out), outputs=outputs).run()
     assert find_files([str(out)]) == [f"{out}/part-m-00000.txt"]
     assert find_files([f"{out}/errors*"]) == [f"{out}/errors-m-00000.txt"]
+    for pattern in (f"{tmp_path}/o*", f"{out}/*", f"{tmp_path}/**"):
+        assert find_files([pattern]) == [f"{out}/part-m-00000.txt"]
+    assert find_files([f"{out}/*.txt"]) == [f"{out}/errors-m-00000.txt", f"{out}/part-m-00000.txt"]
     (out / "more.txt").touch()
     assert find_files([str(out)]) == [f"{out}/more.txt", f"{out}/part-m-00000.txt"]
     (out / "sub").mkdir()

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.cli.harness import GRISTMILL, clean_environment
 
 import gristmill as gm
 from gristmill import _core
+from gristmill.locations import absolute
 
 HERE = re.escape(__file__)
 
@@ -145,8 +147,6 @@ def test_values_that_are_used_as_a_list(tmp_path: Path, reduce: Callable[..., An
 
 
 def test_values_that_are_read_in_batches(tmp_path: Path) -> None:
-    from itertools import islice
-
     def batches(key: str, values: Iterator[int]) -> Iterator[Any]:
         while some := list(islice(values, 2)):
             yield key, some
@@ -158,6 +158,52 @@ def test_values_that_are_read_in_batches(tmp_path: Path) -> None:
     job = job_of(tmp_path, pairs, reduce=batches)
     assert list(job.run(no_sync=True)) == [("a", [0, 1]), ("a", [2, 3]), ("a", [4])]
     assert "list(values)" not in said(job_of(tmp_path / "b", pairs, reduce=fails))
+
+
+def reads_twice(key: str, values: Iterator[int]) -> Iterator[Any]:
+    total = sum(values)
+    yield key, (total, sum(1 for _ in values))
+
+
+def loops_twice(key: str, values: Iterator[int]) -> Iterator[Any]:
+    for factor in (1, 2):
+        for value in values:
+            yield key, value * factor
+
+
+def reads_in_pieces(key: str, values: Iterator[int]) -> Iterator[Any]:
+    while some := list(islice(values, 30)):
+        yield key, len(some)
+
+
+def reads_the_rest(key: str, values: Iterator[int]) -> Iterator[Any]:
+    first = next(values)
+    yield key, first + sum(values)
+
+
+@pytest.mark.parametrize("role", ["reduce", "combine"])
+@pytest.mark.parametrize(
+    ("function", "line"),
+    [(reads_twice, 2), (loops_twice, 2), (reads_in_pieces, None), (reads_the_rest, None)],
+)
+def test_values_that_are_read_again_in_silence(
+    tmp_path: Path, role: str, function: Any, line: int | None
+) -> None:
+    functions = {"reduce": reads_the_rest, role: function}
+    if role == "combine":
+        functions["combine"] = lambda key, values: (found for _, found in function(key, values))
+        functions["reduce"] = lambda key, values: [(key, list(values))]
+    pairs = [(key, number) for key in "ab" for number in range(5)]
+    result = job_of(tmp_path, pairs, **functions).run(no_sync=True)
+    assert result.user_counters == {}
+    if line is None:
+        assert not result.report.warnings
+        return
+    (told,) = result.report.warnings
+    assert "reads the values of a key again after their end, and gets none" in told
+    if role == "reduce":
+        assert f"line {first_line(function) + line}) reads" in told
+    assert told.endswith("values = list(values).")
 
 
 # --- nothing put out ---
@@ -290,6 +336,43 @@ def test_the_parents_of_an_output_are_made(tmp_path: Path) -> None:
     assert list(chain.run(no_sync=True)) == [("a", 1)]
 
 
+def test_an_output_behind_a_directory_and_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read where it was written: beside what a link leads to, or where it says itself."""
+    monkeypatch.chdir(tmp_path)
+    Path("other/inner").mkdir(parents=True)
+    Path("link").symlink_to("other/inner")
+    for folder, where in (("none/../out", "out"), ("link/../out", "other/out")):
+        result = job_of(tmp_path, output=gm.kv(folder)).run(no_sync=True)
+        assert list(result) == [("a", 2)]
+        assert Path(where, "_SUCCESS").exists()
+    assert not Path("none").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("link/..", "other"),
+        ("link/../", "other"),
+        ("link/..//out", "other/out"),
+        ("link/../../out", "out"),
+        ("none/..", "."),
+        ("other/inner/../link", "other/link"),
+        ("other/../link", "link"),
+    ],
+)
+def test_dots_go_where_the_system_goes(
+    path: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("other/inner").mkdir(parents=True)
+    Path("link").symlink_to("other/inner")
+    Path("other/link").symlink_to("inner")
+    assert Path(absolute(path)) == tmp_path / expected
+    assert absolute("/../a") == "/a"
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_parents_that_were_made_go_with_a_job_that_fails(tmp_path: Path, error: Any) -> None:
     def raises(_record: Any) -> None:
@@ -304,7 +387,7 @@ def test_parents_that_were_made_go_with_a_job_that_fails(tmp_path: Path, error: 
 
 def test_a_parent_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("")
-    with pytest.raises(ValueError, match=f"not a directory .*{tmp_path}/a"):
+    with pytest.raises(NotADirectoryError, match=f"{tmp_path}/a is a file, and the output"):
         job_of(tmp_path, output=gm.kv(tmp_path / "a/b/out")).run(no_sync=True)
 
 
@@ -348,14 +431,18 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("name", ["json.py", "pickle.py", "gristmill.py", "inspect.py"])
+@pytest.mark.parametrize(
+    "name", ["json.py", "logging.py", "pickle.py", "gristmill.py", "inspect.py"]
+)
 def test_a_file_with_the_name_of_a_module_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("X = 1\n")
     (tmp_path / "job.py").write_text(JOB)
     own = "Gristmill itself" if name == "gristmill.py" else f"Python's own {Path(name).stem}"
     wanted = f"{tmp_path / name} stands in front of {own}. What to do: rename it."
     command = [GRISTMILL, "run", "job.py", "--workers", "1"]
-    for started in (command, [sys.executable, "job.py"])[: 2 if name == "json.py" else 1]:
+    for started in (command, [sys.executable, "job.py"])[
+        : 2 if name in ("json.py", "logging.py") else 1
+    ]:
         done = subprocess.run(
             started,
             cwd=tmp_path,

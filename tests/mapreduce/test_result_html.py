@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import count
 
-from gristmill.mapreduce.result_html import html_of
+from gristmill.mapreduce.results.result_html import html_of
 
 
 def test_few_records_are_read_and_everything_is_escaped() -> None:

@@ -16,9 +16,9 @@ from tests.mapreduce.harness import total, words
 
 import gristmill as gm
 from gristmill.mapreduce.aggregates import Aggregate
-from gristmill.mapreduce.naive import run_naively
-from gristmill.mapreduce.plain_aggregates import aggregated
-from gristmill.mapreduce.sampling import cuts_of
+from gristmill.mapreduce.check.naive import run_naively
+from gristmill.mapreduce.check.plain_aggregates import aggregated
+from gristmill.mapreduce.submit.sampling import cuts_of
 
 
 def itself(record: Any) -> Iterator[Any]:
@@ -262,8 +262,8 @@ def test_a_function_that_gives_no_partition(tmp_path: Path, given_back: object) 
 
 
 def test_the_default_number_of_parts_is_a_function_of_the_input() -> None:
-    from gristmill.mapreduce.plan import PARTITION_BYTES, Plan, Split
-    from gristmill.mapreduce.preparing import partitions_of
+    from gristmill.mapreduce.formats.plan import PARTITION_BYTES, Plan, Split
+    from gristmill.mapreduce.submit.preparing import partitions_of
 
     job = gm.Job(gm.items([]), map=itself, reduce=gm.sum())
     for size, parts in ((0, 1), (PARTITION_BYTES, 1), (PARTITION_BYTES + 1, 2)):
@@ -271,14 +271,14 @@ def test_the_default_number_of_parts_is_a_function_of_the_input() -> None:
 
 
 def test_user_code_reduces_more_parts() -> None:
-    from gristmill.mapreduce.plan import PARTITION_BYTES, Plan, Split
-    from gristmill.mapreduce.preparing import partitions_of
+    from gristmill.mapreduce.formats.plan import PARTITION_BYTES, Plan, Split
+    from gristmill.mapreduce.submit.preparing import partitions_of
 
     of_user = {"reduce": listed}, {"reduce_batches": list}, {"reduce": gm.max_by(str)}
     sorted_first: dict[str, Any] = {"reduce": gm.first(), "sort_by": lambda _, value: value}
     for options in (*of_user, sorted_first):
         job = gm.Job(gm.items([]), map=itself, output=gm.kv("o"), **options)
-        sizes = (0, 1), (4 << 20, 1), ((4 << 20) + 1, 2), (PARTITION_BYTES, 32)
+        sizes = (0, 1), (1 << 20, 1), ((1 << 20) + 1, 2), (PARTITION_BYTES, 32)
         for size, parts in (*sizes, (40 * PARTITION_BYTES, 40)):
             plan = Plan([Split(size, {})], [], [])
             assert partitions_of(job, plan) == parts

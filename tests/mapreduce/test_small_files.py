@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.mapreduce.harness import total
 
 import gristmill as gm
-from gristmill.mapreduce.combine_splits import is_shared, shared
-from gristmill.mapreduce.plan import Split
-from gristmill.mapreduce.single import map_single
+from gristmill.mapreduce.formats.combine_splits import is_shared, shared
+from gristmill.mapreduce.formats.plan import Split
+from gristmill.mapreduce.retry.replay_record import replay_record
 
 FILES, ROWS = 40, 7
 
@@ -84,7 +84,7 @@ def test_a_failure_names_the_file(many: tuple[Form, Path], tmp_path: Path) -> No
     assert report.error is not None
     context = report.error.context
     assert context["file"] == str(folder / "23")
-    single = map_single(job, context["file"], int(context["offset"]))
+    single = replay_record(job, context["file"], int(context["offset"]))
     assert single.where[0] == str(folder / "23")
     if form is not gm.kv:  # whose places are those of blocks
         assert pair_of(single.record)[1] == bad

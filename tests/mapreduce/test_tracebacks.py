@@ -11,7 +11,7 @@ import pytest
 from tests.mapreduce.harness import gristmill
 
 import gristmill as gm
-from gristmill.mapreduce.formats import Input
+from gristmill.mapreduce.formats.format import Input
 
 
 def frames_of(error: BaseException) -> list[str]:

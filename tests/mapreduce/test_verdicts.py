@@ -17,7 +17,7 @@ from tests.mapreduce.harness import gristmill, total, words
 
 import gristmill as gm
 from gristmill.history import job_folders
-from gristmill.mapreduce.determinism import check_output
+from gristmill.mapreduce.check.determinism import check_output
 
 LINES = [f"{word} {other}" for word in ["to", "be", "or", "not"] for other in ("that", "is", "be")]
 USERS = [(1, "ada"), (2, "ben"), (3, "cid")]
@@ -240,7 +240,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 def test_a_slow_job_has_one_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gristmill.mapreduce import determinism
+    from gristmill.mapreduce.check import determinism
 
     def splits() -> int:
         verdict = check_output(RIGHT["combined"](tmp_path / "out"), engine=False)

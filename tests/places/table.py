@@ -166,6 +166,8 @@ COUNTED = (
     case("wordcount-packed", "wordcount {in}/packed {out} --parts 2"),
     case("wordcount-top", "wordcount {in}/text {out} --top 5 --min 2 --fold-case --tokens [a-z]+"),
     case("matchcount", "matchcount [a-z]+ {in}/text {out}"),
+    case("distinct", "distinct {in}/text {out} --count"),
+    case("distinct-once", "distinct {in}/packed {out} --once --parts 2"),
     case("wordcount-nothing", "wordcount {in}/nothing {out} --parts 2"),
     case(
         "wordcount-compressed-runs",

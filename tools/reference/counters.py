@@ -96,7 +96,7 @@ def page() -> str:
 def in_source() -> set[str]:
     """Return the counters that the engine names."""
     found: set[str] = set()
-    for path in (TOP / "crates/engine/src").rglob("*.rs"):
+    for path in (TOP / "crates").glob("*/src/**/*.rs"):
         source = path.read_text(encoding="utf-8").partition("#[cfg(test)]")[0]
         found |= set(re.findall(r'"([A-Z]{3,}(?:_[A-Z]+)+)"', source))
         found |= set(re.findall(r'\.count\(\s*"([A-Z_]+)"', source))

@@ -54,7 +54,7 @@ def page() -> str:
 
 def kinds() -> list[tuple[str, str, str]]:
     """Return the variant, the name and the meaning of each kind, from the engine's own text."""
-    source = (TOP / "crates/engine/src/error.rs").read_text(encoding="utf-8")
+    source = (TOP / "crates/base/src/error.rs").read_text(encoding="utf-8")
     body = source.partition("pub enum Kind {")[2].partition("\n}")[0]
     names = dict(re.findall(r'Kind::(\w+) => "(\w+)"', source))
     found = re.findall(r"((?:\s*///[^\n]*\n)+)\s*(\w+),", body)

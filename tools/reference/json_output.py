@@ -132,7 +132,7 @@ def page() -> str:
         "## gristmill check",
         _fields(CHECK.items()),
         "### An entry of `differences`",
-        _fields(python_fields("mapreduce/determinism.py", "Difference")),
+        _fields(python_fields("mapreduce/check/determinism.py", "Difference")),
         "## gristmill doctor",
         "A list of:",
         _fields(_NODE),

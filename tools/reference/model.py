@@ -60,7 +60,7 @@ def pages() -> list[CommandPage]:
 
 
 def _pages_of(program: Program, root: click.Context) -> Iterator[CommandPage]:
-    from gristmill.cli.overview import ROWS
+    from gristmill.cli.render.overview import ROWS
 
     order = [name for row in ROWS for name in row.names]
     names = sorted(program.list_commands(root), key=lambda name: _place(name, order))

@@ -28,9 +28,9 @@ GROUPS = {
 """The functions that are not commands, by what they are for."""
 
 _CLASSES = {
-    "Job": ("mapreduce/job.py", "mapreduce/spec.py"),
+    "Job": ("mapreduce/submit/job.py", "mapreduce/spec.py"),
     "Context": ("mapreduce/context.py", ""),
-    "Result": ("mapreduce/result.py", ""),
+    "Result": ("mapreduce/results/result.py", ""),
 }
 
 _RETURNED = {"Search": (("Grep", "search.py"), ("GrepLine", "search.py"))}
@@ -38,10 +38,11 @@ _RETURNED = {"Search": (("Grep", "search.py"), ("GrepLine", "search.py"))}
 
 _INTRODUCTION = """\
 `import gristmill as gm` gives all of this. A command that makes one job is a function:
-`sort`, `teragen`, `terasort`, `teravalidate`, `wordcount`, `matchcount`, `resume`. Its options are
-those of the command line, with `_` in place of `-` (`--timeout` is `timeout_s`). A function runs
-its job in this process, returns a [`JobReport`](json.md#jobreport), and raises the built-in
-exception nearest to what went wrong ([errors](errors.md)). `Job` is MapReduce of your own
+`sort`, `teragen`, `terasort`, `teravalidate`, `wordcount`, `matchcount`, `resume`, and `unique`,
+which is the command `distinct`, as `gm.distinct` is a reduction. Its options are those of the
+command line, with `_` in place of `-` (`--timeout` is `timeout_s`). A function runs its job in
+this process, returns a [`JobReport`](json.md#jobreport), and raises the built-in exception nearest
+to what went wrong ([errors](errors.md)). `Job` is MapReduce of your own
 functions; the [guide](../guide/mapreduce.md) shows how."""
 
 _SECTION = re.compile(r"^(Args|Returns|Raises|Example|Yields):$", re.MULTILINE)
@@ -58,7 +59,7 @@ def page() -> str:
     parts += ["## The law of scaling", "### gm.scale", _function(_fit(), level=4)]
     parts.append("## Commands")
     stubs = functions("functions.pyi")
-    parts += [_function(stubs[name]) for name in commands()]
+    parts += [_function(stubs[command.function]) for command in commands().values()]
     return document("Python API", *parts)
 
 

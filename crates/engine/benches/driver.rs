@@ -18,9 +18,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use gristmill_engine::driver::{Action, Driver, Event, Plan, RetryPolicy, Stage};
+use gristmill_engine::driver::{Action, Driver, DriverEvent, Plan, RetryPolicy, Stage};
 use gristmill_engine::error::Result;
-use gristmill_engine::runner::cluster::{Choice, Rank};
+use gristmill_engine::runner::cluster::{AgentSelector, Rank};
 use gristmill_engine::spill::SpilledRun;
 use gristmill_engine::task::{
     AttemptId, MergeRun, SplitData, TaskReport, TaskSpec, UserTaskKind, UserTaskPlan,
@@ -129,7 +129,7 @@ fn run(size: Size) -> Found {
 struct Job {
     size: Size,
     driver: Driver,
-    choice: Choice,
+    choice: AgentSelector,
     running: BTreeMap<u32, BTreeSet<AttemptId>>,
     where_it_runs: BTreeMap<AttemptId, u32>,
     /// Which node keeps what each map made.
@@ -151,7 +151,7 @@ impl Job {
         let mut job = Job {
             size,
             driver,
-            choice: Choice::default(),
+            choice: AgentSelector::default(),
             running: BTreeMap::new(),
             where_it_runs: BTreeMap::new(),
             kept: BTreeMap::new(),
@@ -178,7 +178,7 @@ impl Job {
 
     fn run(&mut self) {
         let slots = self.size.nodes as usize * self.size.slots;
-        self.tell(0, Event::Started { slots });
+        self.tell(0, DriverEvent::Started { slots });
         while !self.over {
             let ((at_ms, _), what) = self.coming.pop_first().unwrap();
             match what {
@@ -192,7 +192,7 @@ impl Job {
         self.most_bytes = self.most_bytes.max(resident_bytes());
     }
 
-    fn tell(&mut self, at_ms: u64, event: Event) {
+    fn tell(&mut self, at_ms: u64, event: DriverEvent) {
         let began = Instant::now();
         let actions = self.driver.handle(at_ms, event);
         self.busy += began.elapsed();
@@ -211,7 +211,7 @@ impl Job {
 
     fn launch(&mut self, at_ms: u64, id: AttemptId, spec: &TaskSpec) {
         let began = Instant::now();
-        let node = self.choice.of(None, &[]).unwrap();
+        let node = self.choice.pick(None, &[]).unwrap();
         self.running.entry(node).or_default().insert(id);
         self.note(node);
         self.busy += began.elapsed();
@@ -249,8 +249,8 @@ impl Job {
         self.tell(
             at_ms,
             match differs {
-                true => Event::Differs { id, report },
-                false => Event::Finished { id, report },
+                true => DriverEvent::Differs { id, report },
+                false => DriverEvent::Finished { id, report },
             },
         );
         if id.task >= self.size.maps {
@@ -265,16 +265,16 @@ impl Job {
         self.choice.note(node, None);
         self.size.nodes -= 1;
         let slots = self.size.nodes as usize * self.size.slots;
-        self.tell(at_ms, Event::Slots { slots });
+        self.tell(at_ms, DriverEvent::Slots { slots });
         let gone = self.kept.iter().filter(|(_, at)| **at == node);
         let gone: Vec<u32> = gone.map(|(task, _)| *task).collect();
         for task in gone {
             self.lost += 1;
-            self.tell(at_ms, Event::OutputLost { task });
+            self.tell(at_ms, DriverEvent::OutputLost { task });
         }
         for id in self.running.remove(&node).unwrap_or_default() {
             self.where_it_runs.remove(&id);
-            self.tell(at_ms, Event::Lost { id });
+            self.tell(at_ms, DriverEvent::Lost { id });
         }
     }
 

@@ -16,17 +16,17 @@ use gristmill_engine::budget::Budget;
 use gristmill_engine::merge::{Segment, merge_segments};
 use gristmill_engine::order::check::OrderCheck;
 use gristmill_engine::order::packed::{Packed, Packing};
-use gristmill_engine::order::scatter::{Scattered, Staging};
+use gristmill_engine::order::scatter::{EntryStaging, ScatteredEntries};
 use gristmill_engine::order::sort::{SortScratch, sort_slices};
 use gristmill_engine::order::{Classifier, CutPoints, Entry};
 use gristmill_engine::record::checksum::Checksum;
-use gristmill_engine::record::layout::{Layout, Records};
+use gristmill_engine::record::layout::{RecordGenerator, RecordLayout};
 use gristmill_engine::record::shape::{Fixed, Shape};
 use gristmill_engine::record::{KEY_BYTES, RECORD_BYTES};
 use gristmill_engine::sorted_run::{RunFile, RunHeader, RunWriter};
+use gristmill_engine::storage::io::overlap::OverlappedWriter;
 use gristmill_engine::storage::memory::Memory;
-use gristmill_engine::storage::overlap::OverlappedWriter;
-use gristmill_engine::storage::{Caching, Output};
+use gristmill_engine::storage::{Caching, OutputStore};
 use gristmill_engine::value::{hash, partition, skip, write};
 
 fn main() {
@@ -45,7 +45,7 @@ const SHAPE: Fixed = Fixed {
 
 fn records(count: usize, skew: bool) -> Vec<u8> {
     let mut data = vec![0; count * RECORD_BYTES];
-    Records::new(Layout::Hadoop, skew, 0).fill(&mut data);
+    RecordGenerator::new(RecordLayout::Hadoop, skew, 0).fill(&mut data);
     data
 }
 
@@ -64,7 +64,7 @@ fn entries(count: usize, skew: bool) -> Vec<Entry> {
 #[divan::bench]
 fn generate(bencher: Bencher) {
     let mut data = records(BLOCK, false);
-    let mut records = Records::new(Layout::Hadoop, false, 0);
+    let mut records = RecordGenerator::new(RecordLayout::Hadoop, false, 0);
     bencher
         .counter(ItemsCount::new(BLOCK))
         .bench_local(|| records.fill(divan::black_box(&mut data)));
@@ -113,10 +113,10 @@ fn scatter(bencher: Bencher, buckets: usize) {
     let cuts = CutPoints::from_sample(entries(buckets * 16, false), buckets);
     let classifier = Classifier::new(&cuts);
     let packing = Packing::new(&cuts, 5_000_000_000);
-    let mut staging = Staging::default();
+    let mut staging = EntryStaging::default();
     bencher
         .counter(ItemsCount::new(COUNT))
-        .with_inputs(|| Scattered::with_room(COUNT).unwrap())
+        .with_inputs(|| ScatteredEntries::with_room(COUNT).unwrap())
         .bench_local_values(|mut out| {
             staging.begin(buckets).unwrap();
             let mut position = 0;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use gristmill_engine::order::CutPoints;
-use gristmill_engine::record::shape::{Lines, ShapeKind};
+use gristmill_engine::record::shape::{LineShape, ShapeKind};
 use gristmill_engine::spill::MemoryModel;
 use gristmill_engine::storage::input::InputRange;
 use gristmill_engine::task::wire::{Receiver, Sender};
@@ -90,7 +90,7 @@ fn peak_bytes() -> u64 {
 
 fn run_plan() -> Arc<RunPlan> {
     Arc::new(RunPlan {
-        shape: ShapeKind::Lines(Lines { descending: false }),
+        shape: ShapeKind::Lines(LineShape { descending: false }),
         unique: false,
         borders: Vec::new(),
         places: vec![folder("runs")],

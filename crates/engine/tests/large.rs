@@ -14,14 +14,14 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use gristmill_engine::budget::Process;
+use gristmill_engine::budget::ProcessOwner;
 use gristmill_engine::history;
 use gristmill_engine::jobs::JobSpec;
 use gristmill_engine::jobs::{self, JobReport, Status, Success};
 use gristmill_engine::runner::Control;
-use gristmill_engine::storage::faulty::{Fault, Faulty, Plan};
+use gristmill_engine::storage::faulty::{Fault, FaultPlan, Faulty};
+use gristmill_engine::storage::io::probe::resident_share;
 use gristmill_engine::storage::local::Local;
-use gristmill_engine::storage::probe::resident_share;
 use gristmill_engine::storage::stores::Stores;
 use gristmill_engine::storage::{Caching, LocalDisk, Store};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn run(store: Arc<dyn LocalDisk>, spec: &Value) -> JobReport {
         history: history::HistoryConfig::default(),
         work: None,
         interpreter: String::new(),
-        process: Process::Shared,
+        process: ProcessOwner::Shared,
         worker: None,
         cluster: None,
     };
@@ -52,7 +52,7 @@ fn run(store: Arc<dyn LocalDisk>, spec: &Value) -> JobReport {
 
 /// The local file system, behind a store that could fail and does not, and that cannot be mapped.
 fn unmappable() -> Arc<dyn LocalDisk> {
-    let plan = Plan {
+    let plan = FaultPlan {
         fault: Fault::Code(5),
         from: u64::MAX,
         to: u64::MAX,

@@ -17,7 +17,7 @@ use crate::float::{Extended, LOWEST};
 use crate::general::{encode_nan, hexadecimal};
 use crate::natural::Natural;
 use crate::numeric::{encode_digits, encode_length, without_zeros};
-use crate::written::{Digits, Exponent, Value, Written};
+use crate::written::{Exponent, NumberDigits, NumberValue, SignedNumber};
 
 /// Places up to here, in both directions, are one byte.
 const NEAR: i64 = 100;
@@ -28,13 +28,13 @@ const SHORT_EXPONENT: usize = 17;
 const FAR_BITS: i64 = 20_000;
 
 pub(crate) fn encode(bytes: &[u8], code: &mut Vec<u8>) {
-    let Some(Written { negative, value }) = Written::read(bytes) else {
+    let Some(SignedNumber { negative, value }) = SignedNumber::read(bytes) else {
         return code.push(0);
     };
     match value {
-        Value::Nan(significand) => encode_nan(negative, significand, code),
-        Value::Infinity => encode_infinity(negative, code),
-        Value::Decimal(digits) => {
+        NumberValue::Nan(significand) => encode_nan(negative, significand, code),
+        NumberValue::Infinity => encode_infinity(negative, code),
+        NumberValue::Decimal(digits) => {
             encode_number(
                 negative,
                 digits.whole,
@@ -43,7 +43,7 @@ pub(crate) fn encode(bytes: &[u8], code: &mut Vec<u8>) {
                 code,
             );
         }
-        Value::Hexadecimal(digits) => encode_hexadecimal(negative, &digits, code),
+        NumberValue::Hexadecimal(digits) => encode_hexadecimal(negative, &digits, code),
     }
 }
 
@@ -84,17 +84,17 @@ fn encode_place(place: i64, exponent: &Exponent<'_>, code: &mut Vec<u8>) {
     let digits = without_zeros(exponent.digits);
     if digits.len() > SHORT_EXPONENT {
         let place = if exponent.negative { -place } else { place };
-        return encode_far(exponent.negative, &sum(digits, place), code);
+        return encode_large_exponent(exponent.negative, &sum(digits, place), code);
     }
     let place = place + exponent.near();
     if place.abs() <= NEAR {
         code.push((0x80 + place) as u8);
     } else {
-        encode_far(place < 0, place.unsigned_abs().to_string().as_bytes(), code);
+        encode_large_exponent(place < 0, place.unsigned_abs().to_string().as_bytes(), code);
     }
 }
 
-fn encode_far(negative: bool, digits: &[u8], code: &mut Vec<u8>) {
+fn encode_large_exponent(negative: bool, digits: &[u8], code: &mut Vec<u8>) {
     code.push((0x80 + if negative { -NEAR - 1 } else { NEAR + 1 }) as u8);
     let start = code.len();
     encode_length(digits.len(), code);
@@ -119,7 +119,7 @@ fn sum(digits: &[u8], summand: i64) -> Vec<u8> {
     without_zeros(&made).to_vec()
 }
 
-fn encode_hexadecimal(negative: bool, digits: &Digits<'_>, code: &mut Vec<u8>) {
+fn encode_hexadecimal(negative: bool, digits: &NumberDigits<'_>, code: &mut Vec<u8>) {
     let all = || digits.whole.iter().chain(digits.fraction);
     let exponent = digits.exponent.near();
     let bits = 4 * (digits.whole.len() + digits.fraction.len()) as i64;

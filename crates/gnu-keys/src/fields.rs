@@ -12,10 +12,10 @@ pub(crate) fn is_blank(byte: u8) -> bool {
 
 /// A key's place, counted from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct KeySpan {
     pub(crate) first: Start,
     /// To the end of the line where there is none.
-    pub(crate) last: Option<End>,
+    pub(crate) last: Option<KeyEnd>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,14 +26,14 @@ pub(crate) struct Start {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct End {
+pub(crate) struct KeyEnd {
     pub(crate) field: usize,
     /// How many bytes of the field belong to the key; 0: all of it.
     pub(crate) chars: usize,
     pub(crate) skip_blanks: bool,
 }
 
-impl Span {
+impl KeySpan {
     /// The key's bytes in a line.
     pub(crate) fn of<'a>(&self, line: &'a [u8], separator: Option<u8>) -> &'a [u8] {
         let start = self.first.at(line, separator);
@@ -48,7 +48,7 @@ impl Span {
         &line[start..end.max(start)]
     }
 
-    fn is_one_field(&self, end: &End) -> bool {
+    fn is_one_field(&self, end: &KeyEnd) -> bool {
         let Start {
             field,
             char,
@@ -71,7 +71,7 @@ impl Start {
     }
 }
 
-impl End {
+impl KeyEnd {
     fn at(&self, line: &[u8], separator: Option<u8>) -> usize {
         if self.chars == 0 {
             return self.end_of_field(line, separator);

@@ -10,17 +10,17 @@
 
 use crate::decimal;
 use crate::float::{Extended, from_bits};
-use crate::written::{Digits, Value, Written};
+use crate::written::{NumberDigits, NumberValue, SignedNumber};
 
 pub(crate) fn encode(bytes: &[u8], code: &mut Vec<u8>) {
-    let Some(Written { negative, value }) = Written::read(bytes) else {
+    let Some(SignedNumber { negative, value }) = SignedNumber::read(bytes) else {
         return code.push(0);
     };
     let number = match value {
-        Value::Nan(significand) => return encode_nan(negative, significand, code),
-        Value::Infinity => Extended::INFINITY,
-        Value::Hexadecimal(digits) => hexadecimal(&digits),
-        Value::Decimal(Digits {
+        NumberValue::Nan(significand) => return encode_nan(negative, significand, code),
+        NumberValue::Infinity => Extended::INFINITY,
+        NumberValue::Hexadecimal(digits) => hexadecimal(&digits),
+        NumberValue::Decimal(NumberDigits {
             whole,
             fraction,
             exponent,
@@ -45,7 +45,7 @@ pub(crate) fn encode_nan(negative: bool, significand: u64, code: &mut Vec<u8>) {
 }
 
 /// The nearest number of 80 bits.
-pub(crate) fn hexadecimal(digits: &Digits<'_>) -> Extended {
+pub(crate) fn hexadecimal(digits: &NumberDigits<'_>) -> Extended {
     let (mut bits, mut shift, mut rest_is_zero) = (0_u128, 0_i64, true);
     for byte in digits.whole.iter().chain(digits.fraction) {
         let digit = char::from(*byte).to_digit(16).unwrap_or(0);

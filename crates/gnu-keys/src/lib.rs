@@ -31,14 +31,14 @@ mod version;
 mod written;
 
 pub use error::Error;
-pub use options::Check;
+pub use options::CheckMode;
 
-use fields::Span;
+use fields::KeySpan;
 use text::Alphabet;
 
 /// What a key compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum KeyOrder {
     Text,
     Numeric,
     General,
@@ -51,8 +51,8 @@ enum Order {
 /// One key: where it is in the line, and how it compares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Key {
-    span: Span,
-    order: Order,
+    span: KeySpan,
+    order: KeyOrder,
     alphabet: Alphabet,
     reverse: bool,
 }
@@ -66,7 +66,7 @@ pub struct Keys {
     stable: bool,
     unique: bool,
     zero_terminated: bool,
-    check: Option<Check>,
+    check: Option<CheckMode>,
 }
 
 impl Keys {
@@ -111,7 +111,7 @@ impl Keys {
         if exact {
             keys.keys
                 .iter_mut()
-                .for_each(|key| key.order = Order::Exact);
+                .for_each(|key| key.order = KeyOrder::Exact);
         }
         Ok(keys)
     }
@@ -223,20 +223,20 @@ impl Keys {
     /// Whether the input is checked rather than sorted, and aloud or quietly.
     ///
     /// ```
-    /// use gristmill_gnu_keys::{Check, Keys};
+    /// use gristmill_gnu_keys::{CheckMode, Keys};
     ///
-    /// assert_eq!(Keys::parse(["-C"])?.check(), Some(Check::Quiet));
+    /// assert_eq!(Keys::parse(["-C"])?.check(), Some(CheckMode::Quiet));
     /// # Ok::<(), gristmill_gnu_keys::Error>(())
     /// ```
     #[must_use]
-    pub fn check(&self) -> Option<Check> {
+    pub fn check(&self) -> Option<CheckMode> {
         self.check
     }
 }
 
 impl Key {
     fn encode(&self, bytes: &[u8], code: &mut Vec<u8>) {
-        if self.order == Order::Text {
+        if self.order == KeyOrder::Text {
             return self.alphabet.encode(bytes, code);
         }
         let changed;
@@ -247,13 +247,13 @@ impl Key {
             &changed
         };
         match self.order {
-            Order::Numeric => numeric::encode(bytes, code),
-            Order::Human => numeric::encode_human(bytes, code),
-            Order::General => general::encode(bytes, code),
-            Order::Exact => exact::encode(bytes, code),
-            Order::Month => code.push(month::number(bytes)),
-            Order::Version => version::encode(bytes, code),
-            Order::Text => unreachable!("text is encoded above"),
+            KeyOrder::Numeric => numeric::encode(bytes, code),
+            KeyOrder::Human => numeric::encode_human(bytes, code),
+            KeyOrder::General => general::encode(bytes, code),
+            KeyOrder::Exact => exact::encode(bytes, code),
+            KeyOrder::Month => code.push(month::number(bytes)),
+            KeyOrder::Version => version::encode(bytes, code),
+            KeyOrder::Text => unreachable!("text is encoded above"),
         }
     }
 }

@@ -21,7 +21,7 @@ const SEPARATOR: u8 = 0x80;
 const LONG: usize = 0xFF;
 
 /// The decimal number at the beginning of a key.
-pub(crate) struct Number<'a> {
+pub(crate) struct LeadingNumber<'a> {
     negative: bool,
     /// Digits before the point, without leading zeros.
     whole: Cow<'a, [u8]>,
@@ -29,7 +29,7 @@ pub(crate) struct Number<'a> {
     fraction: &'a [u8],
 }
 
-impl<'a> Number<'a> {
+impl<'a> LeadingNumber<'a> {
     fn read(text: &'a [u8]) -> Self {
         let negative = text.first() == Some(&b'-');
         let text = &text[usize::from(negative)..];
@@ -66,14 +66,14 @@ impl<'a> Number<'a> {
 
 /// `-n`.
 pub(crate) fn encode(bytes: &[u8], code: &mut Vec<u8>) {
-    Number::read(without_blanks(bytes)).encode(code);
+    LeadingNumber::read(without_blanks(bytes)).encode(code);
 }
 
 /// `-h`.
 pub(crate) fn encode_human(bytes: &[u8], code: &mut Vec<u8>) {
     let text = without_blanks(bytes);
     code.push(unit(text));
-    Number::read(text).encode(code);
+    LeadingNumber::read(text).encode(code);
 }
 
 /// The unit as a byte: 0x80 without one, above for positive numbers, below for negative ones. Zero has none.

@@ -1,13 +1,13 @@
 //! GNU sort's options, read as GNU sort reads them: letters joined, values joined or behind, long names cut short.
 
 use crate::error::Error;
-use crate::fields::{End, Span, Start};
-use crate::text::{Alphabet, Kept};
-use crate::{Key, Keys, Order};
+use crate::fields::{KeyEnd, KeySpan, Start};
+use crate::text::{Alphabet, CharacterFilter};
+use crate::{Key, KeyOrder, Keys};
 
 /// What `-c` says of input that is not in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Check {
+pub enum CheckMode {
     /// `-c`: the first line that is out of order.
     Aloud,
     /// `-C`: the exit code alone.
@@ -102,22 +102,22 @@ impl Ordering {
         Ok(&[])
     }
 
-    fn order(self) -> Result<Order, Error> {
+    fn order(self) -> Result<KeyOrder, Error> {
         let text = self.dictionary || self.printing;
         let sorts = [
-            (self.general, Order::General),
-            (self.human, Order::Human),
-            (self.month, Order::Month),
-            (self.numeric, Order::Numeric),
-            (self.version, Order::Version),
+            (self.general, KeyOrder::General),
+            (self.human, KeyOrder::Human),
+            (self.month, KeyOrder::Month),
+            (self.numeric, KeyOrder::Numeric),
+            (self.version, KeyOrder::Version),
         ];
         let mut chosen = sorts
             .iter()
             .filter(|(given, _)| *given)
             .map(|(_, order)| *order);
         match (chosen.next(), chosen.next()) {
-            (None, _) => Ok(Order::Text),
-            (Some(Order::Version), None) => Ok(Order::Version),
+            (None, _) => Ok(KeyOrder::Text),
+            (Some(KeyOrder::Version), None) => Ok(KeyOrder::Version),
             (Some(order), None) if !text => Ok(order),
             _ => Err(self.incompatible()),
         }
@@ -147,9 +147,9 @@ impl Ordering {
 
     fn alphabet(self) -> Alphabet {
         let kept = match (self.dictionary, self.printing) {
-            (true, _) => Kept::Dictionary,
-            (false, true) => Kept::Printing,
-            (false, false) => Kept::All,
+            (true, _) => CharacterFilter::Dictionary,
+            (false, true) => CharacterFilter::Printing,
+            (false, false) => CharacterFilter::All,
         };
         Alphabet {
             kept,
@@ -160,13 +160,13 @@ impl Ordering {
 
 /// A key as it was given, before it inherits.
 #[derive(Debug, Default)]
-struct Given {
+struct KeyOption {
     first: (usize, usize),
     last: Option<(usize, usize)>,
     ordering: Ordering,
 }
 
-impl Given {
+impl KeyOption {
     fn read(text: &[u8]) -> Result<Self, Error> {
         if text.is_empty() {
             return Err(Error::new("a key is empty; give F[.C][OPTS][,F[.C][OPTS]]"));
@@ -214,13 +214,13 @@ impl Given {
             own
         };
         Ok(Key {
-            span: Span {
+            span: KeySpan {
                 first: Start {
                     field: self.first.0,
                     char: self.first.1,
                     skip_blanks: ordering.skip_start,
                 },
-                last: self.last.map(|(field, chars)| End {
+                last: self.last.map(|(field, chars)| KeyEnd {
                     field,
                     chars,
                     skip_blanks: ordering.skip_end,
@@ -237,7 +237,7 @@ impl Given {
 pub(crate) fn parse<Word: AsRef<[u8]>>(
     words: impl IntoIterator<Item = Word>,
 ) -> Result<Keys, Error> {
-    let mut reader = Reader::default();
+    let mut reader = OptionReader::default();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let mut next = || words.next().map(|word| word.as_ref().to_vec());
@@ -256,19 +256,19 @@ pub(crate) fn parse<Word: AsRef<[u8]>>(
 }
 
 #[derive(Debug, Default)]
-struct Reader {
+struct OptionReader {
     global: Ordering,
-    keys: Vec<Given>,
+    keys: Vec<KeyOption>,
     separator: Option<u8>,
     stable: bool,
     unique: bool,
     zero_terminated: bool,
-    check: Option<Check>,
+    check: Option<CheckMode>,
 }
 
 type Next<'a> = &'a mut dyn FnMut() -> Option<Vec<u8>>;
 
-impl Reader {
+impl OptionReader {
     fn short(&mut self, letters: &[u8], next: Next<'_>) -> Result<(), Error> {
         for (at, letter) in letters.iter().enumerate() {
             if matches!(letter, b'k' | b't') {
@@ -310,7 +310,7 @@ impl Reader {
 
     fn set(&mut self, letter: u8, value: Option<&[u8]>) -> Result<(), Error> {
         match letter {
-            b'k' => self.keys.push(Given::read(needed("-k", value)?)?),
+            b'k' => self.keys.push(KeyOption::read(needed("-k", value)?)?),
             b't' => self.separate_by(needed("-t", value)?)?,
             SORT => {
                 let word = needed("--sort", value)?;
@@ -324,8 +324,8 @@ impl Reader {
             }
             b'c' => {
                 self.check = Some(match value {
-                    None | Some(b"diagnose-first") => Check::Aloud,
-                    Some(b"quiet" | b"silent") => Check::Quiet,
+                    None | Some(b"diagnose-first") => CheckMode::Aloud,
+                    Some(b"quiet" | b"silent") => CheckMode::Quiet,
                     Some(word) => {
                         let what = format!(
                             "--check={}: give diagnose-first, quiet or silent",
@@ -335,7 +335,7 @@ impl Reader {
                     }
                 });
             }
-            b'C' => self.check = Some(Check::Quiet),
+            b'C' => self.check = Some(CheckMode::Quiet),
             b's' => self.stable = true,
             b'u' => self.unique = true,
             b'z' => self.zero_terminated = true,
@@ -379,7 +379,7 @@ impl Reader {
             .map(|key| key.finish(self.global))
             .collect::<Result<Vec<_>, _>>()?;
         if keys.is_empty() && !self.global.is_default() {
-            keys.push(Given::default().finish(self.global)?);
+            keys.push(KeyOption::default().finish(self.global)?);
         }
         Ok(Keys {
             keys,

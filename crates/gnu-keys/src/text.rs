@@ -12,12 +12,12 @@ use memchr::memchr2;
 /// Which bytes of a key count (`-d`, `-i`), and whether letters are folded to upper case (`-f`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Alphabet {
-    pub(crate) kept: Kept,
+    pub(crate) kept: CharacterFilter,
     pub(crate) fold: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum CharacterFilter {
     #[default]
     All,
     /// `-d`: letters, digits and blanks.
@@ -53,9 +53,11 @@ impl Alphabet {
 
     fn keeps(self, byte: u8) -> bool {
         match self.kept {
-            Kept::All => true,
-            Kept::Dictionary => byte.is_ascii_alphanumeric() || crate::fields::is_blank(byte),
-            Kept::Printing => matches!(byte, b' '..=b'~'),
+            CharacterFilter::All => true,
+            CharacterFilter::Dictionary => {
+                byte.is_ascii_alphanumeric() || crate::fields::is_blank(byte)
+            }
+            CharacterFilter::Printing => matches!(byte, b' '..=b'~'),
         }
     }
 

@@ -9,23 +9,23 @@ use crate::numeric::digits;
 const QUIET_NAN: u64 = 0xC000_0000_0000_0000;
 
 /// A number with its sign.
-pub(crate) struct Written<'a> {
+pub(crate) struct SignedNumber<'a> {
     pub(crate) negative: bool,
-    pub(crate) value: Value<'a>,
+    pub(crate) value: NumberValue<'a>,
 }
 
 /// What was read, without its sign.
-pub(crate) enum Value<'a> {
+pub(crate) enum NumberValue<'a> {
     /// With the bits of its significand.
     Nan(u64),
     Infinity,
-    Decimal(Digits<'a>),
+    Decimal(NumberDigits<'a>),
     /// Behind `0x`; without digits it is the 0 of the `0x`.
-    Hexadecimal(Digits<'a>),
+    Hexadecimal(NumberDigits<'a>),
 }
 
 /// The digits of a number: `whole.fraction × 10^exponent`, or `× 2^exponent` behind `0x`.
-pub(crate) struct Digits<'a> {
+pub(crate) struct NumberDigits<'a> {
     pub(crate) whole: &'a [u8],
     pub(crate) fraction: &'a [u8],
     pub(crate) exponent: Exponent<'a>,
@@ -37,29 +37,29 @@ pub(crate) struct Exponent<'a> {
     pub(crate) digits: &'a [u8],
 }
 
-impl<'a> Written<'a> {
+impl<'a> SignedNumber<'a> {
     /// `None` where the key does not begin with a number.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t'..=b'\r');
         let text = &bytes[bytes.iter().take_while(is_blank).count()..];
         let signed = matches!(text.first(), Some(b'+' | b'-'));
-        Some(Written {
+        Some(SignedNumber {
             negative: text.first() == Some(&b'-'),
-            value: Value::read(&text[usize::from(signed)..])?,
+            value: NumberValue::read(&text[usize::from(signed)..])?,
         })
     }
 }
 
-impl<'a> Value<'a> {
+impl<'a> NumberValue<'a> {
     fn read(text: &'a [u8]) -> Option<Self> {
         match text {
             [b'i' | b'I', ..] => begins_with(text, b"inf").then_some(Self::Infinity),
             [b'n' | b'N', ..] => begins_with(text, b"nan").then(|| Self::Nan(payload(&text[3..]))),
             [b'0', b'x' | b'X', behind @ ..] if !behind.is_empty() => Some(Self::Hexadecimal(
-                Digits::read(behind, u8::is_ascii_hexdigit, b'p'),
+                NumberDigits::read(behind, u8::is_ascii_hexdigit, b'p'),
             )),
             _ => {
-                let digits = Digits::read(text, u8::is_ascii_digit, b'e');
+                let digits = NumberDigits::read(text, u8::is_ascii_digit, b'e');
                 let any = !(digits.whole.is_empty() && digits.fraction.is_empty());
                 any.then_some(Self::Decimal(digits))
             }
@@ -67,7 +67,7 @@ impl<'a> Value<'a> {
     }
 }
 
-impl<'a> Digits<'a> {
+impl<'a> NumberDigits<'a> {
     fn read(text: &'a [u8], is_digit: impl Fn(&u8) -> bool, letter: u8) -> Self {
         let digits_of =
             |text: &'a [u8]| text.split_at(text.iter().take_while(|byte| is_digit(byte)).count());
@@ -76,7 +76,7 @@ impl<'a> Digits<'a> {
             Some(behind) => digits_of(behind),
             None => (&text[..0], rest),
         };
-        Digits {
+        NumberDigits {
             whole,
             fraction,
             exponent: Exponent::read(rest, letter),

@@ -9,7 +9,7 @@
 //!
 //! A line ends at a line feed, or at a NUL where that was asked for. A stream is read by the worker that takes the block, while the others search; a range by its worker alone.
 //!
-//! A line that is read to a buffer has a bound ([`Room`]): a longer one is an error, and at any time one buffer alone is long. A
+//! A line that is read to a buffer has a bound ([`LineRoom`]): a longer one is an error, and at any time one buffer alone is long. A
 //! file that is mapped is not copied, and its lines have none.
 
 use std::io::{self, Read};
@@ -19,8 +19,8 @@ use std::sync::Arc;
 use memchr::{memchr, memrchr};
 
 use crate::lines::line_end;
-use crate::trouble::{Held, TooLarge, Trouble};
-use crate::utf16::Decoder;
+use crate::trouble::{InputError, MemoryUse, TooLarge};
+use crate::utf16::Utf16Decoder;
 
 /// Bytes of a block: few reads, and it fits the cache of a core together with the search.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -32,14 +32,14 @@ const FURTHER_BYTES: usize = 64 << 10;
 pub const LONG_BYTES: usize = 8 << 20;
 
 /// How much of a line may be read to a buffer.
-pub struct Room<'r> {
+pub struct LineRoom<'r> {
     /// The longest line, in bytes without its end.
     pub line_bytes_max: usize,
     /// Waits until the block of this number is written next; false where the search is over.
     pub turn: &'r dyn Fn(u64) -> bool,
 }
 
-impl Room<'_> {
+impl LineRoom<'_> {
     /// Lengthens a buffer behind a line that has `line` bytes so far and begins at `offset`, by `wanted` bytes or as many as it may have;
     /// returns how many. The block has the number `sequence`.
     fn lengthen(
@@ -50,7 +50,7 @@ impl Room<'_> {
         sequence: u64,
     ) -> io::Result<usize> {
         let too_large = |bytes_max: usize| TooLarge {
-            what: Held::Line,
+            what: MemoryUse::Line,
             offset,
             bytes_max: bytes_max as u64,
         };
@@ -71,7 +71,7 @@ impl Room<'_> {
 }
 
 /// A file that is read in ranges, by several workers.
-pub trait Ranges: Send + Sync {
+pub trait RangeSource: Send + Sync {
     /// Reads into all of `buffer` from `offset` on; less only where the file ends.
     ///
     /// # Errors
@@ -95,21 +95,21 @@ pub trait Ranges: Send + Sync {
 /// An open input.
 pub enum Data {
     /// Ranges of so many bytes, searched as they are. What is written behind them later is not searched.
-    Ranges(Arc<dyn Ranges>, u64),
+    Ranges(Arc<dyn RangeSource>, u64),
     /// Bytes one after the other; UTF-16 with its mark is decoded.
     Stream(Box<dyn Read + Send>),
 }
 
 /// An input: its name, as it stands before lines, and what opens it when its turn comes.
-pub struct Input {
+pub struct SearchInput {
     /// The name.
     pub name: Vec<u8>,
     /// Opens it.
-    pub open: Box<dyn FnOnce() -> Result<Data, Trouble> + Send>,
+    pub open: Box<dyn FnOnce() -> Result<Data, InputError> + Send>,
 }
 
 /// A block, as a worker takes it.
-pub struct Block {
+pub struct InputBlock {
     /// Its place among all.
     pub sequence: u64,
     /// Which file it is of.
@@ -119,53 +119,53 @@ pub struct Block {
     /// Whether it is the file's last.
     pub last: bool,
     /// Where its bytes are.
-    pub bytes: Bytes,
+    pub bytes: BlockBytes,
 }
 
 /// Where a block's bytes are.
-pub enum Bytes {
+pub enum BlockBytes {
     /// In the buffer that the worker brought.
     Here,
     /// In a file, from this offset to that; the file ends at the third.
-    There(Arc<dyn Ranges>, u64, u64, u64),
+    There(Arc<dyn RangeSource>, u64, u64, u64),
     /// Nowhere: the file cannot be opened, or read on.
-    Failed(Trouble),
+    Failed(InputError),
 }
 
-impl Bytes {
+impl BlockBytes {
     /// The memory that the block lies in: its file's, or the buffer that the worker brought.
     pub fn memory<'b>(&'b self, buffer: &'b [u8]) -> &'b [u8] {
         match self {
-            Bytes::There(file, ..) => file.mapped().unwrap_or(buffer),
+            BlockBytes::There(file, ..) => file.mapped().unwrap_or(buffer),
             _ => buffer,
         }
     }
 }
 
 /// All inputs, as blocks.
-pub struct Blocks<I> {
+pub struct InputBlocks<I> {
     inputs: I,
     /// The byte that ends lines.
     end: u8,
-    current: Option<Current>,
+    current: Option<CurrentInput>,
     sequence: u64,
     file: u64,
 }
 
-struct Current {
+struct CurrentInput {
     name: Option<Vec<u8>>,
-    data: Open,
+    data: InputData,
 }
 
-enum Open {
-    Ranges(Arc<dyn Ranges>, u64, u64),
-    Stream(Stream),
-    Failed(Trouble),
+enum InputData {
+    Ranges(Arc<dyn RangeSource>, u64, u64),
+    Stream(BlockStream),
+    Failed(InputError),
 }
 
 /// A stream that is read on.
-struct Stream {
-    bytes: Decoder,
+struct BlockStream {
+    bytes: Utf16Decoder,
     /// What was read of the next block, and where that begins.
     ahead: Vec<u8>,
     offset: u64,
@@ -173,9 +173,9 @@ struct Stream {
     further: usize,
 }
 
-impl<I: Iterator<Item = Input>> Blocks<I> {
+impl<I: Iterator<Item = SearchInput>> InputBlocks<I> {
     pub fn new(inputs: I, end: u8) -> Self {
-        Blocks {
+        InputBlocks {
             inputs,
             end,
             current: None,
@@ -185,20 +185,25 @@ impl<I: Iterator<Item = Input>> Blocks<I> {
     }
 
     /// The next block; that of a stream has its bytes in `buffer`. Files before the number `enough` are skipped.
-    pub fn next(&mut self, buffer: &mut Vec<u8>, enough: u64, room: &Room<'_>) -> Option<Block> {
+    pub fn next(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        enough: u64,
+        room: &LineRoom<'_>,
+    ) -> Option<InputBlock> {
         let mut current = match self.current.take() {
             Some(current) => current,
             None => self.open_next()?,
         };
         let (bytes, last) = if self.file < enough && current.name.is_none() {
             buffer.clear();
-            (Bytes::Here, true)
+            (BlockBytes::Here, true)
         } else {
             current
                 .data
                 .take_block(buffer, self.end, room, self.sequence)
         };
-        let block = Block {
+        let block = InputBlock {
             sequence: self.sequence,
             file: self.file,
             name: current.name.take(),
@@ -214,44 +219,44 @@ impl<I: Iterator<Item = Input>> Blocks<I> {
         Some(block)
     }
 
-    fn open_next(&mut self) -> Option<Current> {
+    fn open_next(&mut self) -> Option<CurrentInput> {
         let input = self.inputs.next()?;
         let data = match (input.open)() {
-            Ok(Data::Ranges(file, bytes)) => Open::Ranges(file, 0, bytes),
-            Ok(Data::Stream(stream)) => Open::Stream(Stream {
-                bytes: Decoder::new(stream),
+            Ok(Data::Ranges(file, bytes)) => InputData::Ranges(file, 0, bytes),
+            Ok(Data::Stream(stream)) => InputData::Stream(BlockStream {
+                bytes: Utf16Decoder::new(stream),
                 ahead: Vec::new(),
                 offset: 0,
                 further: FURTHER_BYTES,
             }),
-            Err(trouble) => Open::Failed(trouble),
+            Err(trouble) => InputData::Failed(trouble),
         };
-        Some(Current {
+        Some(CurrentInput {
             name: Some(input.name),
             data,
         })
     }
 }
 
-impl Open {
+impl InputData {
     /// The next block, and whether it is the last.
     fn take_block(
         &mut self,
         buffer: &mut Vec<u8>,
         end: u8,
-        room: &Room<'_>,
+        room: &LineRoom<'_>,
         sequence: u64,
-    ) -> (Bytes, bool) {
+    ) -> (BlockBytes, bool) {
         match self {
-            Open::Ranges(file, at, bytes) => {
+            InputData::Ranges(file, at, bytes) => {
                 let (from, to) = (*at, (*at + BLOCK_BYTES as u64).min(*bytes));
                 *at = to;
                 (
-                    Bytes::There(Arc::clone(file), from, to, *bytes),
+                    BlockBytes::There(Arc::clone(file), from, to, *bytes),
                     to == *bytes,
                 )
             }
-            Open::Stream(stream) => {
+            InputData::Stream(stream) => {
                 buffer.clear();
                 buffer.append(&mut stream.ahead);
                 match stream.fill(buffer, end, room, sequence) {
@@ -262,24 +267,24 @@ impl Open {
                             buffer.truncate(cut);
                         }
                         stream.offset += buffer.len() as u64;
-                        (Bytes::Here, is_end)
+                        (BlockBytes::Here, is_end)
                     }
-                    Err(error) => (Bytes::Failed(error.into()), true),
+                    Err(error) => (BlockBytes::Failed(error.into()), true),
                 }
             }
-            Open::Failed(trouble) => (Bytes::Failed(trouble.clone()), true),
+            InputData::Failed(trouble) => (BlockBytes::Failed(trouble.clone()), true),
         }
     }
 }
 
-impl Stream {
+impl BlockStream {
     /// Reads until there is a whole line, and returns whether the stream ended. A slow stream gives single lines, a fast one
     /// whole blocks.
     fn fill(
         &mut self,
         buffer: &mut Vec<u8>,
         end: u8,
-        room: &Room<'_>,
+        room: &LineRoom<'_>,
         sequence: u64,
     ) -> io::Result<bool> {
         loop {
@@ -307,13 +312,13 @@ impl Stream {
     }
 }
 
-/// The lines that begin in a range of a file, as a range of [`Bytes::memory`]: they are read to `buffer`, unless they lie in memory.
+/// The lines that begin in a range of a file, as a range of [`BlockBytes::memory`]: they are read to `buffer`, unless they lie in memory.
 pub fn load(
-    file: &dyn Ranges,
+    file: &dyn RangeSource,
     (from, to, bytes): (u64, u64, u64),
     buffer: &mut Vec<u8>,
     end: u8,
-    (room, sequence): (&Room<'_>, u64),
+    (room, sequence): (&LineRoom<'_>, u64),
 ) -> io::Result<Range<usize>> {
     match file.mapped() {
         Some(mapped) => Ok(lines_of(mapped, from as usize, to as usize, end)),
@@ -337,11 +342,11 @@ fn lines_of(mapped: &[u8], from: usize, to: usize, end: u8) -> Range<usize> {
 
 /// Reads the lines that begin in a range of a file.
 fn read_lines(
-    file: &dyn Ranges,
+    file: &dyn RangeSource,
     (from, to, bytes): (u64, u64, u64),
     buffer: &mut Vec<u8>,
     end: u8,
-    (room, sequence): (&Room<'_>, u64),
+    (room, sequence): (&LineRoom<'_>, u64),
 ) -> io::Result<Range<usize>> {
     let begin = from.saturating_sub(1); // a line begins where a line feed is before it
     buffer.resize((to - begin) as usize, 0);
@@ -382,14 +387,14 @@ fn read_lines(
 mod tests {
     use super::*;
 
-    const ROOM: Room<'_> = Room {
+    const ROOM: LineRoom<'_> = LineRoom {
         line_bytes_max: 100,
         turn: &|_| true,
     };
 
     struct Memory(Vec<u8>, bool);
 
-    impl Ranges for Memory {
+    impl RangeSource for Memory {
         fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
             let left = &self.0[(offset as usize).min(self.0.len())..];
             let count = left.len().min(buffer.len());
@@ -425,8 +430,8 @@ mod tests {
                 (0..=bytes).flat_map(|from| (from + 1..=bytes).map(move |to| (from, to)))
             {
                 let file =
-                    Bytes::There(Arc::new(Memory(text.to_vec(), is_mapped)), from, to, bytes);
-                let Bytes::There(ranges, ..) = &file else {
+                    BlockBytes::There(Arc::new(Memory(text.to_vec(), is_mapped)), from, to, bytes);
+                let BlockBytes::There(ranges, ..) = &file else {
                     unreachable!()
                 };
                 let mut buffer = vec![b'x'; 3];

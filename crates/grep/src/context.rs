@@ -12,21 +12,21 @@ use std::io::{self, Write};
 
 use memchr::memrchr;
 
-use crate::find::Found;
+use crate::find::BlockMatches;
+use crate::head::Head;
 use crate::lines::line_end;
-use crate::out::Out;
-use crate::print::Head;
-use crate::trouble::{Held, TooLarge};
+use crate::out::OutputBuffer;
+use crate::trouble::{MemoryUse, TooLarge};
 
 #[derive(Debug)]
-pub struct Context {
+pub struct LineContext {
     before: usize,
     after: usize,
     /// The byte that ends lines.
     end: u8,
     /// The most bytes of the tail.
     bytes_max: usize,
-    tail: Tail,
+    tail: PrecedingLines,
     /// Lines still to be written behind the last selected one.
     after_left: usize,
     /// Lines were passed over since the last that was written.
@@ -35,14 +35,14 @@ pub struct Context {
     written: bool,
 }
 
-impl Context {
+impl LineContext {
     pub fn new((before, after): (usize, usize), end: u8, bytes_max: usize) -> Self {
-        Context {
+        LineContext {
             before,
             after,
             end,
             bytes_max,
-            tail: Tail::default(),
+            tail: PrecedingLines::default(),
             after_left: 0,
             skipped: false,
             written: false,
@@ -59,11 +59,11 @@ impl Context {
     /// Writes a block's lines, `left` selected ones at most; whether nothing more of the file is wanted.
     pub fn block<W: Write>(
         &mut self,
-        out: &mut Out<W>,
+        out: &mut OutputBuffer<W>,
         head: &Head,
         left: u64,
         block: &[u8],
-        found: &Found,
+        found: &BlockMatches,
     ) -> io::Result<bool> {
         let mut at = 0;
         let mut line_feeds = 0; // before `at`
@@ -103,7 +103,7 @@ impl Context {
     /// Writes lines behind the last selected one, from `at` to `end`.
     fn write_after<W: Write>(
         &mut self,
-        out: &mut Out<W>,
+        out: &mut OutputBuffer<W>,
         head: &Head,
         block: &[u8],
         (at, line_feeds): &mut (&mut usize, &mut u64),
@@ -123,7 +123,7 @@ impl Context {
     /// Writes lines before the selected one that begins at `start`, behind `line_feeds`: of the tail and of the block from `at` on.
     fn write_before<W: Write>(
         &mut self,
-        out: &mut Out<W>,
+        out: &mut OutputBuffer<W>,
         head: &Head,
         block: &[u8],
         at: usize,
@@ -170,7 +170,7 @@ impl Context {
         }
         self.skipped |= self.tail.shorten(self.end, self.before - last.count);
         let offset = offset + last.start as u64;
-        let (what, bytes_max) = (Held::Before, self.bytes_max as u64);
+        let (what, bytes_max) = (MemoryUse::Before, self.bytes_max as u64);
         let bytes = self.tail.bytes().len() + rest.len() - last.start;
         if bytes > self.bytes_max {
             return Err(TooLarge {
@@ -187,14 +187,14 @@ impl Context {
 
 /// The last lines before the block that are not written: as many as may be wanted.
 #[derive(Debug, Default)]
-struct Tail {
+struct PrecedingLines {
     kept: Vec<u8>,
     /// Where the lines begin in what is kept.
     start: usize,
     lines: usize,
 }
 
-impl Tail {
+impl PrecedingLines {
     fn bytes(&self) -> &[u8] {
         &self.kept[self.start..]
     }
@@ -250,14 +250,14 @@ mod tests {
 
     use super::*;
 
-    fn kept(context: &Context) -> Vec<u8> {
+    fn kept(context: &LineContext) -> Vec<u8> {
         context.tail.bytes().to_vec()
     }
 
     #[test]
     fn the_tail_is_the_last_lines_of_what_was_passed_over() {
         for before in 0..5 {
-            let mut context = Context::new((before, 0), b'\n', 1 << 20);
+            let mut context = LineContext::new((before, 0), b'\n', 1 << 20);
             let mut lines: Vec<Vec<u8>> = Vec::new();
             for number in 0..200 {
                 let count = number % 4;
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn a_block_of_a_slow_stream_costs_its_own_bytes() {
         let begun = Instant::now();
-        let mut context = Context::new((200_000, 0), b'\n', 1 << 20 << 10);
+        let mut context = LineContext::new((200_000, 0), b'\n', 1 << 20 << 10);
         for _ in 0..400_000 {
             context.keep(b"a line\n", 0).unwrap();
             assert!(begun.elapsed() < Duration::from_secs(20), "quadratic");

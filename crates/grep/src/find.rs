@@ -18,9 +18,9 @@ const LONG_LINE_BYTES: usize = 1 << 20;
 
 /// What was found in a block.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct BlockMatches {
     /// What to write, in order.
-    pub spans: Vec<Span>,
+    pub spans: Vec<MatchSpan>,
     /// How many lines are selected; where one is enough, whether there is one.
     pub lines: u64,
     /// Whether the first bytes of the file say that it is binary.
@@ -37,7 +37,7 @@ pub struct Found {
 
 /// A line or a match in a block; or several lines, where nothing is between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct MatchSpan {
     /// Its bytes.
     pub range: Range<usize>,
     /// Ends of lines before it, where they are counted.
@@ -48,10 +48,10 @@ pub struct Span {
 }
 
 /// Searches a block; `first` is that of its file.
-pub fn find(pattern: &Pattern, options: &Options, block: &[u8], first: bool) -> Found {
-    let mut found = Found {
+pub fn find(pattern: &Pattern, options: &Options, block: &[u8], first: bool) -> BlockMatches {
+    let mut found = BlockMatches {
         binary: first && !options.text && has_nul(&block[..block.len().min(BINARY_BYTES)]),
-        ..Found::default()
+        ..BlockMatches::default()
     };
     if found.binary && options.skip_binary {
         return found;
@@ -81,7 +81,7 @@ pub fn find(pattern: &Pattern, options: &Options, block: &[u8], first: bool) -> 
 }
 
 /// The lines before the first that has a NUL.
-fn before_nul<'b>(end: u8, block: &'b [u8], found: &mut Found) -> &'b [u8] {
+fn before_nul<'b>(end: u8, block: &'b [u8], found: &mut BlockMatches) -> &'b [u8] {
     let Some(at) = memchr(0, block) else {
         return block;
     };
@@ -95,7 +95,7 @@ fn has_nul(bytes: &[u8]) -> bool {
 }
 
 /// The lines or the matches of a block, up to the first line that makes the file binary.
-fn collect(pattern: &Pattern, options: &Options, block: &[u8], found: &mut Found) {
+fn collect(pattern: &Pattern, options: &Options, block: &[u8], found: &mut BlockMatches) {
     let (counts, joins) = (options.counts_lines(), options.joins_lines());
     let most = options.max.unwrap_or(u64::MAX);
     let (mut counted, mut line_feeds_before) = (0, 0);
@@ -113,7 +113,7 @@ fn collect(pattern: &Pattern, options: &Options, block: &[u8], found: &mut Found
         let has_matches = is_long && !options.finds_lines();
         let mut push = |range: Range<usize>| match found.spans.last_mut() {
             Some(last) if joins && last.range.end == range.start => last.range.end = range.end,
-            _ => found.spans.push(Span {
+            _ => found.spans.push(MatchSpan {
                 range,
                 line_feeds: line_feeds_before,
                 has_matches,

@@ -11,6 +11,7 @@
 mod blocks;
 mod context;
 mod find;
+mod head;
 mod lines;
 mod options;
 mod out;
@@ -20,10 +21,10 @@ mod run;
 mod trouble;
 mod utf16;
 
-pub use blocks::{Data, Input, Ranges};
+pub use blocks::{Data, RangeSource, SearchInput};
 pub use options::{Options, Show, Style};
 pub use pattern::{Pattern, PatternOptions};
 pub use print::{Note, Summary};
-pub use run::{Run, search};
-pub use trouble::{Held, TooLarge, Trouble};
-pub use utf16::is_utf16;
+pub use run::{SearchSettings, search};
+pub use trouble::{InputError, MemoryUse, TooLarge};
+pub use utf16::{encoding_of, is_utf16};

@@ -11,7 +11,7 @@ pub mod colour {
 }
 
 /// Bytes on their way out.
-pub struct Out<W> {
+pub struct OutputBuffer<W> {
     sink: W,
     pub buffer: Vec<u8>,
     /// The byte that ends lines.
@@ -25,9 +25,9 @@ const END_COLOUR: &[u8] = b"\x1b[m\x1b[K";
 /// Bytes that go out at once, and that are not worth a copy.
 const OUT_BYTES: usize = 64 << 10;
 
-impl<W> Out<W> {
+impl<W> OutputBuffer<W> {
     pub fn new(sink: W, end: u8, colour: bool) -> Self {
-        Out {
+        OutputBuffer {
             sink,
             buffer: Vec::new(),
             end,
@@ -36,7 +36,7 @@ impl<W> Out<W> {
     }
 }
 
-impl<W: Write> Out<W> {
+impl<W: Write> OutputBuffer<W> {
     /// Writes lines, the last with its end.
     pub fn line(&mut self, line: &[u8]) -> io::Result<()> {
         self.bytes(line)?;
@@ -100,7 +100,7 @@ impl<W: Write> Out<W> {
     }
 }
 
-impl<W> Out<W> {
+impl<W> OutputBuffer<W> {
     /// Writes bytes in a colour, where there are colours; each clears the line behind it, as those of GNU grep do.
     pub fn coloured(&mut self, code: &[u8], bytes: &[u8]) {
         if self.colour {

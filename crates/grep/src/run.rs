@@ -15,12 +15,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::blocks::{Block, Blocks, Bytes, Input, LONG_BYTES, Room, load};
-use crate::find::{Found, find};
+use crate::blocks::{BlockBytes, InputBlock, InputBlocks, LONG_BYTES, LineRoom, SearchInput, load};
+use crate::find::{BlockMatches, find};
 use crate::options::Options;
 use crate::pattern::Pattern;
-use crate::print::{Next, Note, Printer, Summary};
-use crate::trouble::{TooLarge, Trouble};
+use crate::print::{NextBlock, Note, Printer, Summary};
+use crate::trouble::{InputError, TooLarge};
 
 /// How often the wish to stop is checked.
 const LOOK: Duration = Duration::from_millis(50);
@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const BAD_ADDRESS: i32 = 14;
 
 /// What a search runs with.
-pub struct Run {
+pub struct SearchSettings {
     /// Threads that search.
     pub workers: usize,
     /// The longest line that is read to memory, in bytes; lines before a selected one may have as many. A file that is mapped has
@@ -46,34 +46,34 @@ pub struct Run {
 /// `out` cannot be written, also as nobody reads it any more (`BrokenPipe`); the search was stopped (`Interrupted`).
 ///
 /// ```
-/// use gristmill_grep::{Data, Input, Options, Pattern, PatternOptions, Run, search};
+/// use gristmill_grep::{Data, SearchInput, Options, Pattern, PatternOptions, SearchSettings, search};
 /// let text = "one fish\ntwo fish\nblue whale\n".as_bytes();
 /// let open = Box::new(move || Ok(Data::Stream(Box::new(text))));
-/// let inputs = [Input { name: b"book".to_vec(), open }].into_iter();
+/// let inputs = [SearchInput { name: b"book".to_vec(), open }].into_iter();
 /// let pattern = Pattern::new(&[b"fish$"], PatternOptions::default())?;
 /// let (out, written) = std::io::pipe()?;
-/// let run = Run { workers: 2, line_bytes_max: 1 << 20, stop: Default::default() };
+/// let run = SearchSettings { workers: 2, line_bytes_max: 1 << 20, stop: Default::default() };
 /// let summary = search(inputs, pattern, Options::default(), &run, written, |note| panic!("{note:?}"))?;
 /// assert_eq!(std::io::read_to_string(out)?, "one fish\ntwo fish\n");
 /// assert_eq!((summary.files, summary.lines), (1, 2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn search<W: Write + Send + 'static>(
-    inputs: impl Iterator<Item = Input> + Send + 'static,
+    inputs: impl Iterator<Item = SearchInput> + Send + 'static,
     pattern: Pattern,
     options: Options,
-    run: &Run,
+    run: &SearchSettings,
     out: W,
     note: impl FnMut(Note) + Send + 'static,
 ) -> io::Result<Summary> {
     // One kind of search, whatever it writes to: with two the compiler does not inline the search for bytes any more, and
     // `grep -c` took 20 % more.
-    let inputs: Box<dyn Iterator<Item = Input> + Send> = Box::new(inputs);
+    let inputs: Box<dyn Iterator<Item = SearchInput> + Send> = Box::new(inputs);
     let out: Box<dyn Write + Send> = Box::new(out);
     let note: Box<dyn FnMut(Note) + Send> = Box::new(note);
     let workers = run.workers.max(1);
-    let shared = Arc::new(Shared {
-        blocks: Mutex::new(Blocks::new(inputs, pattern.end())),
+    let shared = Arc::new(SearchState {
+        blocks: Mutex::new(InputBlocks::new(inputs, pattern.end())),
         turn: Mutex::new(Turn {
             next: 0,
             working: workers,
@@ -96,8 +96,8 @@ pub fn search<W: Write + Send + 'static>(
     shared.wait(&run.stop)
 }
 
-struct Shared<I, W, N> {
-    blocks: Mutex<Blocks<I>>,
+struct SearchState<I, W, N> {
+    blocks: Mutex<InputBlocks<I>>,
     turn: Mutex<Turn<W, N>>,
     changed: Condvar,
     /// The first file that is still wanted.
@@ -118,9 +118,9 @@ struct Turn<W, N> {
     printer: Printer<W, N>,
 }
 
-impl<I, W, N> Shared<I, W, N>
+impl<I, W, N> SearchState<I, W, N>
 where
-    I: Iterator<Item = Input>,
+    I: Iterator<Item = SearchInput>,
     W: Write,
     N: FnMut(Note),
 {
@@ -145,7 +145,7 @@ where
     fn work(&self) {
         let leaving = Leaving(self);
         let turn = |sequence| self.turn_of(sequence).ended.is_none();
-        let room = Room {
+        let room = LineRoom {
             line_bytes_max: self.line_bytes_max,
             turn: &turn,
         };
@@ -165,24 +165,24 @@ where
     /// Reads a block, if it is not here, and searches it.
     fn searched(
         &self,
-        block: &Block,
+        block: &InputBlock,
         buffer: &mut Vec<u8>,
         enough: u64,
-        room: &Room<'_>,
-    ) -> Result<(Range<usize>, Found), Trouble> {
+        room: &LineRoom<'_>,
+    ) -> Result<(Range<usize>, BlockMatches), InputError> {
         let range = match &block.bytes {
-            Bytes::Here => 0..buffer.len(),
+            BlockBytes::Here => 0..buffer.len(),
             _ if block.file < enough => 0..0,
-            Bytes::There(file, from, to, bytes) => {
+            BlockBytes::There(file, from, to, bytes) => {
                 let (end, room) = (self.pattern.end(), (room, block.sequence));
                 load(&**file, (*from, *to, *bytes), buffer, end, room)?
             }
-            Bytes::Failed(trouble) => return Err(trouble.clone()),
+            BlockBytes::Failed(trouble) => return Err(trouble.clone()),
         };
         let first = block.name.is_some();
         let bytes = &block.bytes.memory(buffer)[range.clone()];
         let found = find(&self.pattern, &self.options, bytes, first);
-        if let Bytes::There(file, ..) = &block.bytes {
+        if let BlockBytes::There(file, ..) = &block.bytes {
             file.check()?;
         }
         Ok((range, found))
@@ -203,8 +203,8 @@ where
     /// Writes what was found when the block's turn comes; returns whether the search goes on.
     fn write(
         &self,
-        block: Block,
-        searched: Result<(Range<usize>, Found), Trouble>,
+        block: InputBlock,
+        searched: Result<(Range<usize>, BlockMatches), InputError>,
         buffer: &mut Vec<u8>,
     ) -> bool {
         let mut turn = self.turn_of(block.sequence);
@@ -212,11 +212,11 @@ where
             return false;
         }
         match written(&mut turn.printer, block, searched, buffer) {
-            Ok((Next::Block, _)) => {}
-            Ok((Next::File, file)) => {
+            Ok((NextBlock::Block, _)) => {}
+            Ok((NextBlock::File, file)) => {
                 self.enough.fetch_max(file + 1, Ordering::Relaxed);
             }
-            Ok((Next::End, _)) => turn.ended = Some(Ok(())),
+            Ok((NextBlock::End, _)) => turn.ended = Some(Ok(())),
             Err(error) => turn.ended = Some(Err(error)),
         }
         if buffer.capacity() > LONG_BYTES {
@@ -231,10 +231,10 @@ where
 /// Writes what was found in a block.
 fn written<W: Write, N: FnMut(Note)>(
     printer: &mut Printer<W, N>,
-    mut block: Block,
-    searched: Result<(Range<usize>, Found), Trouble>,
+    mut block: InputBlock,
+    searched: Result<(Range<usize>, BlockMatches), InputError>,
     buffer: &[u8],
-) -> io::Result<(Next, u64)> {
+) -> io::Result<(NextBlock, u64)> {
     let is_whole = block.name.is_some() && block.last;
     if let Some(name) = block.name.take() {
         printer.begin(name);
@@ -245,24 +245,24 @@ fn written<W: Write, N: FnMut(Note)>(
                 // What lies in memory is the file's no more.
                 Err(error) if error.raw_os_error() == Some(BAD_ADDRESS) => {
                     printer.fail_as("the file became shorter while it was searched")?;
-                    Next::File
+                    NextBlock::File
                 }
                 Err(error) if error.get_ref().is_some_and(|error| error.is::<TooLarge>()) => {
                     printer.fail(error.into())?;
-                    Next::File
+                    NextBlock::File
                 }
                 next => next?,
             }
         }
         Err(trouble) => {
             printer.fail(trouble)?;
-            Next::File
+            NextBlock::File
         }
     };
-    if block.last || next == Next::End {
+    if block.last || next == NextBlock::End {
         printer.end()?;
     }
-    if !is_whole || matches!(block.bytes, Bytes::Here) {
+    if !is_whole || matches!(block.bytes, BlockBytes::Here) {
         printer.flush()?; // of a slow stream each line is seen as it comes
     }
     Ok((next, block.file))
@@ -273,7 +273,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Says that a worker leaves, also by a panic, so that the others do not wait for it.
-struct Leaving<'s, I, W, N>(&'s Shared<I, W, N>);
+struct Leaving<'s, I, W, N>(&'s SearchState<I, W, N>);
 
 impl<I, W, N> Drop for Leaving<'_, I, W, N> {
     fn drop(&mut self) {

@@ -6,7 +6,7 @@ use std::io;
 
 /// Why an input cannot be searched to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
+pub enum InputError {
     /// It cannot be read: a message for people, which names the input, and the kind for programs, if the system has said one.
     Unread(Option<io::ErrorKind>, String),
     /// It does not fit in the memory of a search.
@@ -17,7 +17,7 @@ pub enum Trouble {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLarge {
     /// What it is.
-    pub what: Held,
+    pub what: MemoryUse,
     /// Where it begins in its file: of compressed files, in the decoded bytes.
     pub offset: u64,
     /// The bytes that it may have.
@@ -26,7 +26,7 @@ pub struct TooLarge {
 
 /// What a search holds in memory besides blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum MemoryUse {
     /// A line.
     Line,
     /// The lines before a selected one that are written with it.
@@ -38,9 +38,9 @@ pub enum Held {
 impl fmt::Display for TooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.what {
-            Held::Line => "a line has",
-            Held::Before => "the lines before a selected one have",
-            Held::Matches => "the places of the matches in a line have",
+            MemoryUse::Line => "a line has",
+            MemoryUse::Before => "the lines before a selected one have",
+            MemoryUse::Matches => "the places of the matches in a line have",
         };
         let (most, offset) = (self.bytes_max, self.offset);
         write!(f, "{what} more than {most} bytes (offset {offset})")
@@ -55,11 +55,11 @@ impl From<TooLarge> for io::Error {
     }
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for InputError {
     fn from(error: io::Error) -> Self {
         match error.downcast::<TooLarge>() {
-            Ok(large) => Trouble::TooLarge(large),
-            Err(error) => Trouble::Unread(Some(error.kind()), error.to_string()),
+            Ok(large) => InputError::TooLarge(large),
+            Err(error) => InputError::Unread(Some(error.kind()), error.to_string()),
         }
     }
 }

@@ -43,6 +43,19 @@ fn marked(first: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
+/// What the beginning of a text is by its mark, or looks like, where it is not UTF-8: its name as `iconv` has it.
+///
+/// ```
+/// use gristmill_grep::encoding_of;
+/// assert_eq!(encoding_of(b"\xff\xfen\0"), Some("UTF-16LE"));
+/// assert_eq!(encoding_of(b"plain text"), None);
+/// ```
+#[must_use]
+pub fn encoding_of(first: &[u8]) -> Option<&'static str> {
+    let of_mark = marked(first).map(Encoding::name);
+    of_mark.or_else(|| suspected(first))
+}
+
 /// What the beginning of a text, which is not decoded, looks like: its name as `iconv` has it.
 pub fn suspected(first: &[u8]) -> Option<&'static str> {
     if first.starts_with(&[0xFF, 0xFE, 0, 0]) || first.starts_with(&[0, 0, 0xFE, 0xFF]) {
@@ -69,7 +82,7 @@ fn is_text(encoding: &'static Encoding, first: &[u8]) -> bool {
 }
 
 /// A stream, decoded where it begins with a mark.
-pub struct Decoder {
+pub struct Utf16Decoder {
     stream: Box<dyn Read + Send>,
     /// What decodes it, once the beginning was read and is UTF-16.
     decoder: Option<encoding_rs::Decoder>,
@@ -81,9 +94,9 @@ pub struct Decoder {
     at: usize,
 }
 
-impl Decoder {
+impl Utf16Decoder {
     pub fn new(stream: Box<dyn Read + Send>) -> Self {
-        Decoder {
+        Utf16Decoder {
             stream,
             decoder: None,
             begun: false,
@@ -132,7 +145,7 @@ fn may_be_mark(first: &[u8]) -> bool {
     is_open && (begins(&[0xFF, 0xFE]) || begins(&[0xFE, 0xFF]))
 }
 
-impl Read for Decoder {
+impl Read for Utf16Decoder {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if !self.begun {
             let count = self.begin(buffer)?;
@@ -188,7 +201,9 @@ mod tests {
     fn decoded(bytes: &[u8], step: usize) -> Vec<u8> {
         let mut read = Vec::new();
         let slow = Slow(bytes.to_vec(), step, 0);
-        Decoder::new(Box::new(slow)).read_to_end(&mut read).unwrap();
+        Utf16Decoder::new(Box::new(slow))
+            .read_to_end(&mut read)
+            .unwrap();
         read
     }
 

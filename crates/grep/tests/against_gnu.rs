@@ -11,7 +11,9 @@ use std::io::{self, Read, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use gristmill_grep::{Data, Input, Options, Pattern, PatternOptions, Run, Show, Style, search};
+use gristmill_grep::{
+    Data, Options, Pattern, PatternOptions, SearchInput, SearchSettings, Show, Style, search,
+};
 
 /// Numbers that are the same in each run.
 struct Random(u64);
@@ -182,10 +184,10 @@ impl Case {
 
     fn found(&self, random: &mut Random, workers: usize) -> (Vec<u8>, bool) {
         let pattern = Pattern::new(&[&self.pattern], self.patterns).unwrap();
-        let inputs: Vec<Input> = (self.texts.iter().enumerate())
+        let inputs: Vec<SearchInput> = (self.texts.iter().enumerate())
             .map(|(number, text)| {
                 let stream = Slow(text.clone(), 0, Random(random.below(1 << 30) as u64));
-                Input {
+                SearchInput {
                     name: number.to_string().into_bytes(),
                     open: Box::new(move || Ok(Data::Stream(Box::new(stream)))),
                 }
@@ -193,7 +195,7 @@ impl Case {
             .collect();
         let (out, run) = (
             Written::default(),
-            Run {
+            SearchSettings {
                 workers,
                 line_bytes_max: 1 << 20,
                 stop: Arc::default(),

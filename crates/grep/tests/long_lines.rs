@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use gristmill_grep::{
-    Data, Held, Input, Note, Options, Pattern, PatternOptions, Ranges, Run, Show, Style, Summary,
-    TooLarge, Trouble, search,
+    Data, InputError, MemoryUse, Note, Options, Pattern, PatternOptions, RangeSource, SearchInput,
+    SearchSettings, Show, Style, Summary, TooLarge, search,
 };
 
 /// Longer than what a worker alone may hold at any time, so that turns are waited for.
@@ -22,7 +22,7 @@ enum Way {
 
 struct File(Vec<u8>, bool);
 
-impl Ranges for File {
+impl RangeSource for File {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let left = &self.0[(offset as usize).min(self.0.len())..];
         let count = left.len().min(buffer.len());
@@ -51,14 +51,14 @@ impl Write for Written {
 struct Searched {
     summary: Summary,
     written: Vec<u8>,
-    troubles: Vec<(Vec<u8>, Trouble)>,
+    troubles: Vec<(Vec<u8>, InputError)>,
 }
 
 fn searched(way: Way, texts: &[&[u8]], pattern: &Pattern, options: &Options) -> Searched {
-    let inputs: Vec<Input> = (texts.iter().enumerate())
+    let inputs: Vec<SearchInput> = (texts.iter().enumerate())
         .map(|(number, text)| {
             let (text, bytes) = (text.to_vec(), text.len() as u64);
-            Input {
+            SearchInput {
                 name: number.to_string().into_bytes(),
                 open: Box::new(move || {
                     Ok(match way {
@@ -69,7 +69,7 @@ fn searched(way: Way, texts: &[&[u8]], pattern: &Pattern, options: &Options) -> 
             }
         })
         .collect();
-    let run = Run {
+    let run = SearchSettings {
         workers: 3,
         line_bytes_max: LINE_BYTES_MAX,
         stop: Arc::default(),
@@ -116,9 +116,9 @@ fn text(before: usize, length: usize, end: u8) -> Vec<u8> {
     text
 }
 
-fn too_long(offset: usize) -> Trouble {
-    Trouble::TooLarge(TooLarge {
-        what: Held::Line,
+fn too_long(offset: usize) -> InputError {
+    InputError::TooLarge(TooLarge {
+        what: MemoryUse::Line,
         offset: offset as u64,
         bytes_max: LINE_BYTES_MAX as u64,
     })
@@ -259,12 +259,12 @@ fn lines_before_a_selected_one_have_the_bound_of_a_line() {
             &pattern("fish", false),
             &options,
         );
-        let [(name, Trouble::TooLarge(large))] = &found.troubles[..] else {
+        let [(name, InputError::TooLarge(large))] = &found.troubles[..] else {
             panic!("{:?}", found.troubles);
         };
         assert_eq!(
             (&name[..], large.what),
-            (&b"0"[..], Held::Before),
+            (&b"0"[..], MemoryUse::Before),
             "{way:?}"
         );
         assert_eq!(found.written, b"a\nfish\n");
@@ -285,8 +285,8 @@ fn the_places_of_matches_for_a_program_have_a_bound() {
     for (count, fits) in [(most, true), (most + 1, false)] {
         let text = [&b"c\n"[..], &b"ab".repeat(count)].concat();
         let found = searched(Way::Mapped, &[&text], &pattern("a", false), &options);
-        let wanted = Trouble::TooLarge(TooLarge {
-            what: Held::Matches,
+        let wanted = InputError::TooLarge(TooLarge {
+            what: MemoryUse::Matches,
             offset: 2,
             bytes_max: LINE_BYTES_MAX as u64,
         });
@@ -314,7 +314,7 @@ fn a_line_for_a_program_has_the_bound() {
     ] {
         let text = text(5, length, b'\n');
         let found = searched(Way::Mapped, &[&text], &pattern("a$", false), &options);
-        let found: Vec<Trouble> = found
+        let found: Vec<InputError> = found
             .troubles
             .into_iter()
             .map(|(_, trouble)| trouble)

@@ -8,15 +8,15 @@ use pyo3::prelude::*;
 use crate::error::to_python;
 
 /// The agents of a job.
-#[pyclass(frozen)]
-pub struct Cluster(pub Arc<Agents>);
+#[pyclass(frozen, name = "Cluster")]
+pub struct PyCluster(pub Arc<Agents>);
 
 #[pymethods]
-impl Cluster {
+impl PyCluster {
     #[new]
     fn new(said: &str) -> PyResult<Self> {
         let agents = Agents::from_json(said).map_err(|error| to_python(&error))?;
-        Ok(Cluster(Arc::new(agents)))
+        Ok(PyCluster(Arc::new(agents)))
     }
 
     fn joined(&self, number: u32, hello: &str) -> PyResult<()> {

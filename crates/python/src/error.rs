@@ -11,12 +11,12 @@ use pyo3::exceptions::{
 use pyo3::prelude::*;
 use serde::Serialize;
 
-/// The attribute of an exception in which a worker finds what it tells its driver (mapreduce/failures.py).
+/// The attribute of an exception in which a worker finds what it tells its driver (mapreduce/worker/failures.py).
 const TOLD: &str = "gristmill_told";
 
 /// An engine error in parts, so that the driver can make one paragraph of it for whoever began the job.
 #[derive(Serialize)]
-struct Told<'a> {
+struct ErrorParts<'a> {
     kind: &'static str,
     what: String,
     context: &'a [(Cow<'static, str>, String)],
@@ -47,7 +47,7 @@ pub fn to_exception(error: &Error, spelling: Spelling) -> PyErr {
         Kind::Cancelled => PyKeyboardInterrupt::new_err(text),
         Kind::UserCode | Kind::Proof | Kind::Bug => PyRuntimeError::new_err(text),
     };
-    let told = Told {
+    let told = ErrorParts {
         kind: error.kind().name(),
         what: error.what(),
         context: error.context(),
@@ -62,7 +62,7 @@ pub fn to_exception(error: &Error, spelling: Spelling) -> PyErr {
 pub fn type_error(what: &str, advice: &str) -> PyErr {
     let raised = PyTypeError::new_err(format!("{what}. What to do: {advice}."));
     let error = Error::new(Kind::UserCode, "take what user code gave", what).advise(advice);
-    let told = Told {
+    let told = ErrorParts {
         kind: error.kind().name(),
         what: what.to_owned(),
         context: &[],
@@ -73,7 +73,7 @@ pub fn type_error(what: &str, advice: &str) -> PyErr {
     with_parts(raised, &told)
 }
 
-fn with_parts(raised: PyErr, told: &Told<'_>) -> PyErr {
+fn with_parts(raised: PyErr, told: &ErrorParts<'_>) -> PyErr {
     if let Ok(told) = serde_json::to_string(told) {
         // Without it the exception has its text all the same.
         let _ = Python::attach(|py| raised.value(py).setattr(TOLD, told));

@@ -2,13 +2,15 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Mutex, PoisonError};
 
 use gristmill_engine::commit::send_file_again;
-use gristmill_engine::split::pattern::{self, Found};
+use gristmill_engine::split::pattern::{self, PatternMatch};
+use gristmill_engine::storage::kinds::{self, KINDS};
 use gristmill_engine::storage::location::Location;
-use gristmill_engine::storage::objects::sending::{PARTS_AT_ONCE, Sending};
+use gristmill_engine::storage::objects::part_uploader::{PARTS_AT_ONCE, PartUploader};
+use gristmill_engine::storage::store_kind::StoreKind;
 use gristmill_engine::storage::stores::Stores;
 use gristmill_engine::storage::version::FoundVersion;
 use gristmill_engine::storage::{FileKind, Publisher, Stat};
@@ -19,11 +21,41 @@ use pyo3::prelude::*;
 use crate::attended::{attended, attended_at};
 use crate::error::to_python;
 use crate::stores::stores;
+use gristmill_engine::sync::lock;
 
 /// A location as the engine spells it.
 #[pyfunction]
 pub fn as_location(path: PathBuf) -> OsString {
     Location::from(path).as_typed().into()
+}
+
+/// What Python asks of a kind of store.
+#[derive(IntoPyObject)]
+pub struct StoreKindRow {
+    name: &'static str,
+    schemes: Vec<&'static str>,
+    has_authority: bool,
+    advised: Option<&'static str>,
+    variables: &'static [&'static str],
+}
+
+/// The table of stores.
+#[pyfunction]
+pub fn store_kinds() -> Vec<StoreKindRow> {
+    let row = |kind: &'static StoreKind| StoreKindRow {
+        name: kind.name,
+        schemes: kinds::spellings(kind).collect(),
+        has_authority: kind.has_authority,
+        advised: kind.advised,
+        variables: kind.variables,
+    };
+    KINDS.into_iter().map(row).collect()
+}
+
+/// Whether files of a location have blocks that a job may choose.
+#[pyfunction]
+pub fn has_blocks(path: PathBuf) -> bool {
+    stores().has_blocks(&path.into())
 }
 
 /// Whether there is a store for the scheme of a location.
@@ -47,7 +79,7 @@ pub fn matching(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(OsString, Option
         }
         Ok(found)
     })?;
-    let spelled = |one: Found| (one.path.as_typed().into(), one.stat.map(known));
+    let spelled = |one: PatternMatch| (one.path.as_typed().into(), one.stat.map(known));
     Ok(found.into_iter().map(spelled).collect())
 }
 
@@ -93,7 +125,7 @@ impl Listing {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<(OsString, Option<Known>)>> {
         let next = py.detach(|| {
-            let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = lock(&self.found);
             found.recv()
         });
         let Ok(next) = next else { return Ok(None) };
@@ -123,7 +155,7 @@ pub fn put_file(py: Python<'_>, source: PathBuf, target: PathBuf) -> PyResult<()
     let (source, target) = (Location::from(source), Location::from(target));
     attended(py, &stores(), |stores| {
         let objects = objects_of(stores, &target)?;
-        let sending = || Some(Sending::new(PARTS_AT_ONCE as usize));
+        let sending = || Some(PartUploader::new(PARTS_AT_ONCE as usize));
         let upload = send_file_again(stores, (&source, &target), sending)?;
         let done = objects.complete(&upload);
         let is_made = || {

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use gristmill_engine::error::Spelling;
-use gristmill_engine::history::event::Origin;
+use gristmill_engine::history::event::JobOrigin;
 use gristmill_engine::history::{Hidden, HistoryConfig};
 use gristmill_engine::jobs;
-use gristmill_engine::storage::mark;
+use gristmill_engine::storage::private::mark;
 use pyo3::prelude::*;
 
 use crate::error::to_exception;
@@ -19,7 +19,7 @@ pub struct History {
     folder: PathBuf,
     keep_short: bool,
     code_goes: bool,
-    origin: Origin,
+    origin: JobOrigin,
     hidden: Hidden,
 }
 
@@ -40,7 +40,7 @@ impl History {
             folder,
             keep_short,
             code_goes,
-            origin: Origin { argv, host },
+            origin: JobOrigin { argv, host },
             hidden: Hidden::new(hidden),
         }
     }

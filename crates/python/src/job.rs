@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use gristmill_engine::budget::Process;
+use gristmill_engine::budget::ProcessOwner;
 use gristmill_engine::error::Spelling;
 use gristmill_engine::history::HistoryConfig;
 use gristmill_engine::jobs::{self, Environment, JobReport, JobSpec};
@@ -17,19 +17,20 @@ use gristmill_engine::{Error, Kind};
 use pyo3::prelude::*;
 
 use crate::attended::attended_as;
-use crate::cluster::Cluster;
+use crate::cluster::PyCluster;
 use crate::error::{to_exception, to_python};
 use crate::history::History;
 use crate::stores::stores_of_job;
 use crate::tasks::worker_command;
 use crate::work::Executor;
+use gristmill_engine::sync::lock;
 
 /// The longest that a job which is dropped may take to clean up.
 const CLEANING: Duration = Duration::from_secs(30);
 
 /// What the job's thread and Python share.
 #[derive(Default)]
-struct Shared {
+struct JobState {
     control: Control,
     report: Mutex<Option<JobReport>>,
     over: Condvar,
@@ -38,7 +39,7 @@ struct Shared {
 /// A running or finished job.
 #[pyclass(frozen)]
 pub struct Job {
-    shared: Arc<Shared>,
+    shared: Arc<JobState>,
     /// How options are called where the job was begun.
     spelling: Spelling,
     /// Nobody waits for it any more, even if it does not clean up.
@@ -60,10 +61,10 @@ impl Drop for Job {
     }
 }
 
-impl Shared {
+impl JobState {
     /// Whether the job is over, within so long.
     fn wait(&self, longest: Duration) -> bool {
-        let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        let report = lock(&self.report);
         let waited = self
             .over
             .wait_timeout_while(report, longest, |report| report.is_none());
@@ -81,11 +82,11 @@ pub fn spelling_of(command_line: bool) -> Spelling {
 }
 
 /// Whose process a job runs in: `gristmill`'s own, or that of a program which uses the package.
-fn process_of(command_line: bool) -> Process {
+fn process_of(command_line: bool) -> ProcessOwner {
     if command_line {
-        Process::Own
+        ProcessOwner::Own
     } else {
-        Process::Host
+        ProcessOwner::Host
     }
 }
 
@@ -99,7 +100,7 @@ impl Job {
         job_id: String,
         history: Option<&History>,
         work: Option<&Executor>,
-        cluster: Option<&Cluster>,
+        cluster: Option<&PyCluster>,
         command_line: bool,
     ) -> PyResult<Self> {
         let spelling = spelling_of(command_line);
@@ -111,7 +112,7 @@ impl Job {
         let history = history.map_or_else(HistoryConfig::default, |history| history.place(options));
         let work = work.map(Executor::to_engine);
         let (interpreter, worker) = (interpreter(py)?, worker_command(py)?);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(JobState::default());
         let theirs = Arc::clone(&shared);
         let job = move || {
             let environment = Environment {
@@ -125,7 +126,7 @@ impl Job {
                 cluster,
             };
             let report = jobs::run(&spec, &environment, &theirs.control);
-            *theirs.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
+            *lock(&theirs.report) = Some(report);
             theirs.over.notify_all();
         };
         begin("job", job).map_err(|error| to_exception(&error, spelling))?;
@@ -171,11 +172,7 @@ impl Job {
     }
 
     fn report(&self) -> PyResult<String> {
-        let report = self
-            .shared
-            .report
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let report = lock(&self.shared.report);
         let Some(report) = &*report else {
             let error = Error::new(Kind::BadOption, "give the report", "the job still runs");
             return Err(to_python(&error));
@@ -184,11 +181,7 @@ impl Job {
     }
 
     fn raise_failure(&self) -> PyResult<()> {
-        let report = self
-            .shared
-            .report
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let report = lock(&self.shared.report);
         match report.as_ref().and_then(|report| report.failure.as_ref()) {
             Some(error) => Err(to_exception(error, self.spelling)),
             None => Ok(()),
@@ -220,11 +213,11 @@ fn kept_options(spec: &str) -> serde_json::Value {
     options
 }
 
-/// The names of the commands: without their options, since every import asks for them.
+/// The names of the commands' functions: without their options, since every import asks for them.
 #[pyfunction]
-pub fn command_names() -> Vec<&'static str> {
+pub fn function_names() -> Vec<&'static str> {
     let commands = jobs::commands().into_iter();
-    commands.map(|command| command.name).collect()
+    commands.map(|command| command.function()).collect()
 }
 
 /// The table of commands and their options, as JSON.

@@ -25,11 +25,11 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::cluster::Cluster;
+    use crate::cluster::PyCluster;
     #[pymodule_export]
     use crate::files::{
-        Listing, as_location, has_store, make_directory, matching, put_file, remove_object,
-        remove_whole, rename, stat,
+        Listing, as_location, has_blocks, has_store, make_directory, matching, put_file,
+        remove_object, remove_whole, rename, stat, store_kinds,
     };
     #[pymodule_export]
     use crate::grep::{Search, check_search, grep};
@@ -37,7 +37,7 @@ mod _core {
     use crate::history::{History, clear_left, is_code_gone};
     #[pymodule_export]
     use crate::job::{
-        Job, command_names, commands, explain, resumed_agents, user_code, why_not_resumed,
+        Job, commands, explain, function_names, resumed_agents, user_code, why_not_resumed,
     };
     #[pymodule_export]
     use crate::output::check_output;
@@ -48,7 +48,7 @@ mod _core {
     #[pymodule_export]
     use crate::pulse::{beat, pulse, pulse_open};
     #[pymodule_export]
-    use crate::sealing::{Unsealer, seal};
+    use crate::sealing::{PyUnsealer, seal};
     #[pymodule_export]
     use crate::stores::{
         RangeReader, block_places, default_file_system, default_spill_dir, exists, find_files,

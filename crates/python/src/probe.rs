@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use gristmill_engine::storage::io::probe;
 use gristmill_engine::storage::local::Local;
 use gristmill_engine::storage::mounts::SharedMount;
-use gristmill_engine::storage::probe;
 use gristmill_engine::{budget, plan};
 use pyo3::prelude::*;
 

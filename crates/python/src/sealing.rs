@@ -5,14 +5,14 @@ use pyo3::prelude::*;
 
 use crate::error::to_python;
 
-#[pyclass(frozen)]
-pub struct Unsealer(sealing::Unsealer);
+#[pyclass(frozen, name = "Unsealer")]
+pub struct PyUnsealer(sealing::Unsealer);
 
 #[pymethods]
-impl Unsealer {
+impl PyUnsealer {
     #[new]
     fn new() -> Self {
-        Unsealer(sealing::Unsealer::new())
+        PyUnsealer(sealing::Unsealer::new())
     }
 
     fn public_key(&self) -> Vec<u8> {

@@ -1,28 +1,26 @@
 //! The stores of this process, as its environment has them; and files of them, for formats in Python.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use gristmill_engine::commit::{self, SUCCESS};
 use gristmill_engine::runner::cluster::agent::AGENTS_VARIABLE;
-use gristmill_engine::split::pattern::{self, Found};
-use gristmill_engine::split::{Named, files_at, not_a_file};
+use gristmill_engine::split::pattern::{self, PatternMatch};
+use gristmill_engine::split::{ResolvedInput, files_at, not_a_file};
 use gristmill_engine::storage::agents::{AgentDisk, Agents, ReadOf};
-use gristmill_engine::storage::hdfs;
 use gristmill_engine::storage::input::InputFile;
+use gristmill_engine::storage::io::window::in_any_order;
 use gristmill_engine::storage::local::{Local, not_there};
 use gristmill_engine::storage::location::Location;
-use gristmill_engine::storage::objects::faults::Faults;
-use gristmill_engine::storage::objects::s3::Settings;
+use gristmill_engine::storage::objects::faults::{self, Faults};
 use gristmill_engine::storage::options::StoreOptions;
 use gristmill_engine::storage::shared::SharedOutputs;
 use gristmill_engine::storage::stores::Stores;
-use gristmill_engine::storage::window::in_any_order;
 use gristmill_engine::storage::{Caching, LocalDisk, ReadFile};
-use gristmill_engine::worker::Pulse;
+use gristmill_engine::worker::Heartbeat;
 use gristmill_engine::{Error, Kind, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -30,9 +28,6 @@ use serde_json::Value;
 
 use crate::attended::attended_at;
 use crate::error::to_python;
-
-/// What goes wrong in object stores kept in a directory, for tests and for trying: `refused=0.1,lost=0.05,late_ms=200`.
-const FAULTS: &str = "GRISTMILL_OBJECTS_FAULTS";
 
 /// Set to anything: outputs at paths are put together of whole files, as where tasks run on several machines. For tests.
 const SHARED: &str = "GRISTMILL_SHARED_OUTPUTS";
@@ -54,13 +49,16 @@ thread_local! {
     static OF_JOB: RefCell<Option<(String, Arc<Stores>)>> = const { RefCell::new(None) };
 }
 
-/// A variable of the environment.
+/// A variable of the environment, as it was when stores were first asked for: Python may change it later, while other threads
+/// read.
 fn variable(name: &str) -> Option<String> {
+    static ENVIRONMENT: OnceLock<HashMap<OsString, OsString>> = OnceLock::new();
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the edge: read once, for the whole process"
     )]
-    let value = std::env::var_os(name)?;
+    let environment = ENVIRONMENT.get_or_init(|| std::env::vars_os().collect());
+    let value = environment.get(OsStr::new(name))?;
     Some(value.to_string_lossy().into_owned())
 }
 
@@ -71,35 +69,25 @@ fn temporary() -> Vec<PathBuf> {
     given.into_iter().chain(["/tmp".into()]).collect()
 }
 
-/// The folder of Hadoop's configuration.
-fn hadoop_folder() -> Option<PathBuf> {
-    let given = variable("HADOOP_CONF_DIR").map(PathBuf::from);
-    given.or_else(|| Some(PathBuf::from(variable("HADOOP_HOME")?).join("etc/hadoop")))
-}
-
 fn made() -> &'static (Arc<Stores>, Result<()>) {
     STORES.get_or_init(|| {
-        let faults = Faults::parse(&variable(FAULTS).unwrap_or_default());
-        let settings = Settings::from_variables(variable);
-        let user = variable("HADOOP_USER_NAME").filter(|name| !name.is_empty());
-        let hdfs = hdfs::Settings::of(hadoop_folder()).with_user(user);
-        let fail = faults.clone().unwrap_or_default();
+        let faults = Faults::parse(&variable(faults::VARIABLE).unwrap_or_default());
         let (disk, is_told) = match variable(AGENTS_VARIABLE).map(disk_of) {
             Some(Ok(disk)) => (disk, Ok(())),
             Some(Err(error)) => (local(), Err(error.with("variable", AGENTS_VARIABLE))),
             None => (local(), Ok(())),
         };
-        let stores = Stores::with(disk, fail, settings, hdfs).with_temporary(temporary());
+        let stores = Stores::with_variables(disk, variable).with_temporary(temporary());
         stores.requests().tell(|counts| {
-            if let Some(pulse) = Pulse::mine() {
+            if let Some(pulse) = Heartbeat::mine() {
                 pulse.count_requests(counts); // of a worker process: its driver counts them
             }
         });
         let shared = variable(SHARED).map(|_| SharedOutputs::seen_by_all(true));
         let stores = stores.with_shared_outputs(shared);
         let is_read = faults
-            .map(|_| ())
-            .map_err(|error| error.with("variable", FAULTS));
+            .map(drop)
+            .map_err(|error| error.with("variable", faults::VARIABLE));
         let options = variable(OPTIONS).map(|text| options_of(&text)).transpose();
         let stores = match &options {
             Ok(Some(options)) => stores.with_options(options),
@@ -232,9 +220,9 @@ pub fn files_below(stores: &Stores, path: &Location) -> Result<Vec<InputFile>> {
     Ok(files)
 }
 
-fn files_found(stores: &Stores, found: &Found) -> Result<Vec<InputFile>> {
+fn files_found(stores: &Stores, found: &PatternMatch) -> Result<Vec<InputFile>> {
     let path = &found.path;
-    let Named::Files(mut files) = files_at(stores, found)? else {
+    let ResolvedInput::Files(mut files) = files_at(stores, found)? else {
         return Err(not_a_file(path));
     };
     let name = |file: &InputFile| file.path.name().unwrap_or_default().to_owned();

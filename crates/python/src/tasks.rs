@@ -9,10 +9,12 @@ use std::sync::atomic::Ordering;
 use gristmill_engine::Error;
 
 use gristmill_engine::jobs::native_work;
-use gristmill_engine::runner::cluster::agent::{AgentSpec, End, Hello, serve as serve_agent};
+use gristmill_engine::runner::cluster::agent::{
+    AgentSpec, Hello, ShutdownFlags, serve as serve_agent,
+};
 use gristmill_engine::runner::worker::serve;
 use gristmill_engine::sys::threads::begin;
-use gristmill_engine::worker::Command;
+use gristmill_engine::worker::WorkerCommand;
 use pyo3::prelude::*;
 
 use crate::error::to_python;
@@ -35,7 +37,7 @@ pub fn run_tasks(py: Python<'_>, pulse: i32) -> PyResult<()> {
 pub fn run_agent(py: Python<'_>, spec: &str, hello: &Bound<'_, PyAny>) -> PyResult<()> {
     let spec: AgentSpec = serde_json::from_str(spec)
         .map_err(|error| to_python(&Error::bug("begin an agent", error.to_string())))?;
-    let end = Arc::new(End::default());
+    let end = Arc::new(ShutdownFlags::default());
     let coming = Arc::clone(&end);
     let watch = move || {
         let read = std::io::stdin().read(&mut [0]);
@@ -60,7 +62,7 @@ pub fn run_agent(py: Python<'_>, spec: &str, hello: &Bound<'_, PyAny>) -> PyResu
 }
 
 /// The command that begins such a process; nothing where no interpreter is known.
-pub fn worker_command(py: Python<'_>) -> PyResult<Option<Command>> {
+pub fn worker_command(py: Python<'_>) -> PyResult<Option<WorkerCommand>> {
     let program: Option<OsString> = py.import("sys")?.getattr("executable")?.extract()?;
     let module: PathBuf = py
         .import("gristmill._core")?
@@ -76,8 +78,8 @@ pub fn worker_command(py: Python<'_>) -> PyResult<Option<Command>> {
         clippy::disallowed_methods,
         reason = "a page of 4 KB, where /dev/shm has no room"
     )]
-    let command = Command::new(program, std::env::temp_dir());
+    let command = WorkerCommand::new(program, std::env::temp_dir());
     let plain = ["-I", "-S", "-c", PROGRAM];
-    let command = plain.into_iter().fold(command, Command::argument);
+    let command = plain.into_iter().fold(command, WorkerCommand::argument);
     Ok(Some(command.argument(folder)))
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gristmill_engine::names::show_path;
-use gristmill_engine::storage::waiting;
+use gristmill_engine::storage::net::waiting;
 use gristmill_engine::sys::processes;
 use pyo3::prelude::*;
 

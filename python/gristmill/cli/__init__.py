@@ -1,4 +1,4 @@
-"""The command line: one file per command or concern, put together in `program`.
+"""The command line: commands, what their words mean and what they show, put together in `program`.
 
     main ──▶ program ──▶ generated (one command for each of the engine's) ──▶ runner ──▶ job.py
       │              └─▶ demo/                                                       │  │

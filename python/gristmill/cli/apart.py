@@ -2,16 +2,20 @@
 
 fork ─▶ the command, to its end ─▶ exit code, what it failed at ─▶ the parent ends so too
      └▶ no answer: the parent says how the child ended
+
+If the parent is killed, the kernel sends SIGTERM to the child, which cleans up and ends.
 """
 
+import ctypes
 import json
 import os
 import signal
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 
 from gristmill.cli.failures import FAILED, conclude, fail, said_so_far, say_no_more
-from gristmill.mapreduce.last_call import told
+from gristmill.mapreduce.check.last_call import told
 from gristmill.terminal import console, signals
 from gristmill.terminal.signals import Interrupted
 
@@ -22,8 +26,9 @@ def apart(command: str, run: Callable[[], int]) -> int:
     """Run a command in a child process, and return its exit code."""
     reader, writer = os.pipe()
     console.settle()  # or both would write what is in the buffers
-    child = os.fork()
+    parent, child = os.getpid(), _fork()
     if not child:
+        _end_with(parent)
         _run_here(run, writer)
     os.close(writer)
     try:
@@ -43,6 +48,24 @@ def apart(command: str, run: Callable[[], int]) -> int:
     fail(command, f"cannot {command} the job: {_ended(status)}. {_ADVICE}.")
     return FAILED
 
+
+def _fork() -> int:
+    """Fork; Python warns of threads, of which ours only waits for files that never answer."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _end_with(parent: int) -> None:
+    """Let a signal come to this process when its parent ends, as a SIGKILL would not reach it."""
+    with suppress(OSError, AttributeError):  # only Linux has it
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:  # it has ended before the kernel knew
+        os._exit(FAILED)
+
+
+_PR_SET_PDEATHSIG = 1
+"""Of Linux's prctl(2)."""
 
 _ADVICE = (
     "What to do: look for os._exit() and crashes in your code and its libraries; to report an"

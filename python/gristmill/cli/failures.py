@@ -135,7 +135,7 @@ def put_failure(arguments: Sequence[str], code: int) -> None:
         console.put(to_json({"status": "failed", "exit_code": code, "error": error}))
 
 
-_NAMED = re.compile(r"(cannot [^:]*: )([a-z][a-z_]*)(?=: | is | must )")
+_NAMED = r"(cannot [^:]*: )([a-z][a-z_]*)(?=: | is | must )"
 """How a paragraph begins that is about the value of an option."""
 
 
@@ -157,7 +157,7 @@ def as_typed(error: BaseException | str, names: Iterable[str] = ()) -> str:
     if context is not None:
         options = (one for one in context.command.params if isinstance(one, click.Option))
         names = [*names, *(str(one.name) for one in options)]
-    found = _NAMED.match(paragraph)
+    found = re.match(_NAMED, paragraph)
     if found is None or found[2] not in names:
         return paragraph
     dashed = f"--{found[2].removesuffix('_s').replace('_', '-')}"
@@ -254,6 +254,10 @@ def paragraph_of(error: OSError | MemoryError) -> str:
 def _defect(error: BaseException) -> str:
     from traceback import extract_tb
 
+    from gristmill.shadows import shadows_in
+
+    for shadow in shadows_in(str(error)):
+        return f"cannot run: {type(error).__name__}: {error}: {shadow}"
     frames = extract_tb(error.__traceback__)
     place = f" in {frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
     command = " ".join(sys.argv[1:])

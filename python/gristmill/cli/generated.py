@@ -69,7 +69,7 @@ class JobCommand(click.Command):
         given = list(args)  # click takes from the list what it has read
         try:
             if self.name == "sort":
-                from gristmill.cli import gnu_sort
+                from gristmill.cli.gnu import gnu_sort
 
                 args = gnu_sort.translated(args)
             bundles: dict[str, Sequence[str]] = {}
@@ -80,7 +80,7 @@ class JobCommand(click.Command):
                     all_words = (bundles.get(word, (word,)) for word in words)
                     ctx.params[name] = tuple(chain.from_iterable(all_words))
             if self.name == "sort":
-                from gristmill.cli import gnu_sort
+                from gristmill.cli.gnu import gnu_sort
 
                 gnu_sort.complete(ctx)
             return rest
@@ -88,7 +88,7 @@ class JobCommand(click.Command):
             error.ctx = error.ctx or ctx
             if self.name != "sort":
                 raise
-            from gristmill.cli.gnu_sort import explained
+            from gristmill.cli.gnu.gnu_sort import explained
 
             raise explained(error, given) from None
 
@@ -131,7 +131,7 @@ def command_of(command: Command) -> JobCommand:
     positional = [option for option in command.options if option.positional]
     more: list[click.Option] = []
     if command.name == "sort":
-        from gristmill.cli import gnu_sort
+        from gristmill.cli.gnu import gnu_sort
 
         more = gnu_sort.more_options()
     return JobCommand(
@@ -167,7 +167,7 @@ def _parameter(command: str, option: Option) -> click.Parameter:
         )
     names, attributes = _named(option)
     if command == "sort":
-        from gristmill.cli import gnu_sort
+        from gristmill.cli.gnu import gnu_sort
 
         names += gnu_sort.ALIASES.get(option.name, ())
         if option.name == "output":

@@ -46,7 +46,7 @@ def _leave_ray(code: int) -> None:
 def _run(arguments: Sequence[str]) -> int:
     instruction = os.environ.get("_GRISTMILL_COMPLETE")
     if instruction and not arguments:  # a shell asks what could stand where its cursor is
-        from gristmill.cli.completion import answer
+        from gristmill.cli.commands.completion import answer
 
         return answer(instruction)
     from gristmill.cli.program import run

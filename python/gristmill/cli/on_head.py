@@ -5,7 +5,7 @@
     key BASE64   by which the follower seals the variables of stores, if there are any
 
 The lines go to a descriptor of their own: gristmill.cluster.submission.on_head puts them into the
-log, which the follower reads (cli/submitted.py).
+log, which the follower reads (cli/on_cluster/submitted.py).
 """
 
 import json

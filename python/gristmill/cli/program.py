@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gristmill import __version__
+from gristmill import _core
 from gristmill.cli.failures import DONE, Refused
 from gristmill.cli.groups import CommandGroup
 from gristmill.names import to_json
@@ -33,14 +33,14 @@ _OURS = {
     "retry": "mapreduce.retry",
     "streaming": "streaming",
     "hadoop": "streaming",
-    "grep": "grep",
-    "explain": "explain",
-    "jobs": "jobs",
-    "report": "job_report",
+    "grep": "commands.grep",
+    "explain": "commands.explain",
+    "jobs": "commands.jobs",
+    "report": "commands.job_report",
     "bench": "bench.command",
     "doctor": "doctor.command",
     "demo": "demo.command",
-    "completion": "completion",
+    "completion": "commands.completion",
     "scale": "scale.command",
 }
 """Commands that are not the engine's: the module of each. Their place in the help: overview.py."""
@@ -67,7 +67,7 @@ class Program(CommandGroup):
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write all commands, by what people want to do: one screen."""
-        from gristmill.cli.overview import overview
+        from gristmill.cli.render.overview import overview
 
         lines = overview(self.list_commands(ctx), partial(self._short_help, ctx))
         formatter.write(f"Usage: {ctx.command_path} [OPTIONS] COMMAND [ARGS]...\n\n{_ABOUT}\n\n")
@@ -78,7 +78,7 @@ class Program(CommandGroup):
         """Return the commands that begin so; none is imported for it."""
         from click.shell_completion import CompletionItem
 
-        from gristmill.cli.overview import summary_of
+        from gristmill.cli.render.overview import summary_of
 
         options = ("--help", "--version") if incomplete.startswith("-") else ()
         names = [*options, *self.list_commands(ctx)]
@@ -104,7 +104,7 @@ def run(arguments: Sequence[str]) -> int:
         arguments = [*topic, "--help"]
     there = _submitted(arguments)
     if there is not None:
-        from gristmill.cli.submitted import run_there
+        from gristmill.cli.on_cluster.submitted import run_there
 
         return run_there(program, there)
     with program.make_context("gristmill", list(arguments)) as context:
@@ -160,7 +160,7 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
             console.put(to_json(build()))
         else:
-            console.say(f"gristmill {__version__}")
+            console.say(f"gristmill {_core.VERSION}")
         ctx.exit()
     if as_json:
         raise Refused("--json belongs to a command or to --version", "put --json after the command")

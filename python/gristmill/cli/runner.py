@@ -6,10 +6,10 @@
 A signal does not break off the wait: the job is asked to end, and ends when it has cleaned up.
 """
 
+import os
 import signal
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ from gristmill.cli.failures import (
 )
 from gristmill.errors import kind_of, option_of, typed
 from gristmill.options import Option, Value, commands
+from gristmill.parents import parents_made
 from gristmill.terminal import console, signals
 from gristmill.terminal.progress import progress_bar
 
@@ -57,17 +58,18 @@ def run_command(command: str, *, as_json: bool, history: bool = False, **values:
     for warning in report.warnings:
         console.note(f"gristmill: {warning}")
     if as_json:
-        from gristmill.cli.summary import json_of
+        from gristmill.cli.render.summary import json_of
 
         console.put(json_of(report))
     else:
-        from gristmill.cli.summary import say_outcome
+        from gristmill.cli.render.summary import say_outcome
 
         given = _options_of(report) if command == "resume" else values
         say_outcome(report, given)
         if command == "resume" and report.error is None:
             console.note(_resumed(report, given))
     if report.error is None:
+        _hint(name, report, values)
         return DONE
     if report.error.kind == "reader_gone":
         return signals.exit_code(signal.SIGPIPE)  # quietly, as others do that write to a pipe
@@ -81,6 +83,17 @@ def run_command(command: str, *, as_json: bool, history: bool = False, **values:
     if command == "sort" and values["check"] and kind != "disorder":
         return WRONG  # as GNU sort has it: 1 says that the input is not in order
     return WRONG if kind == "bad_option" else FAILED
+
+
+def _hint(name: str, report: "JobReport", values: Mapping[str, Value]) -> None:
+    """Say of a pattern that matched nothing that it may be meant in another syntax."""
+    if "pattern" not in values or report.counters.get("MAP_OUTPUT_RECORDS"):
+        return
+    from gristmill.cli.gnu.grep_words import hint_at_basic
+
+    if not values["fixed_strings"]:
+        shown = f"{name} --counts" if name == "grep" else name
+        hint_at_basic(shown, "nothing matched", [os.fsencode(str(values["pattern"]))])
 
 
 def _resumed(report: "JobReport", given: Mapping[str, Value]) -> str:
@@ -146,6 +159,8 @@ def run_job(
     report = _run_job(command, values, pending, quiet=quiet, history=history)
     if report.error is None:
         return report
+    from dataclasses import replace  # memory of the process counts while a job runs
+
     said = replace(report.error, message=as_typed(report.error.message))
     return replace(report, error=said)
 
@@ -161,7 +176,8 @@ def _run_job(
     job_id = job.new_job_id()
     try:
         placed = job.placed_for(command, values, job_id, check=pending.check, tell=_tell)
-        with _seen(command, values, pending, quiet=quiet) as values, placed as cluster:
+        above = parents_made(values.get("output"))
+        with above, _seen(command, values, pending, quiet=quiet) as values, placed as cluster:
             running = job.begin(
                 command, values, job_id, history=history, command_line=True, cluster=cluster
             )
@@ -183,7 +199,7 @@ def _seen(
     """The options of a job; on a cluster, without streams to read."""
     if command != "sort" or values.get("on") != "ray":
         return nullcontext(values)
-    from gristmill.cli.node_streams import seen_by_nodes
+    from gristmill.cli.on_cluster.node_streams import seen_by_nodes
 
     def stop() -> bool:
         pending.check()

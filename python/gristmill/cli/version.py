@@ -8,7 +8,6 @@ from gristmill import _core
 
 __all__ = ["build"]
 
-_STORES = ("hdfs", "http", "objects", "s3")
 _EXTRAS = ("fastavro", "matplotlib", "numpy", "pandas", "polars", "pyarrow", "ray", "scipy")
 """Packages that commands and formats use where they are installed."""
 
@@ -25,7 +24,7 @@ def build() -> dict[str, Any]:
         "commit": _core.COMMIT or None,
         "profile": _core.PROFILE,
         "target": _core.TARGET,
-        "features": [name for name in _STORES if _core.has_store(f"{name}://a/b")],
+        "features": sorted(kind["schemes"][0] for kind in _core.store_kinds()),
         "python": ".".join(map(str, sys.version_info[:3])),
         "packages": [name for name in _EXTRAS if find_spec(name)],
     }

@@ -9,24 +9,13 @@ Of Ray nothing is imported before a job asks for it.
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from gristmill import _core
+from gristmill.cluster.user_code import UserCode
 from gristmill.units import show_count
 
-__all__ = ["UserCode", "placed", "planned", "where_tasks_run"]
-
-
-class UserCode(NamedTuple):
-    """What the user code of a job is in, on this machine."""
-
-    modules: tuple[str, ...] | None = None
-    """Files of its modules; none if it is no Python."""
-    files: tuple[str, ...] = ()
-    """What it reads beside its input."""
-    resumes: bool = False
-    """Whether the job had another driver before: its agents may have left runs on nodes, and there
-    may be fewer CPUs now."""
+__all__ = ["placed", "planned", "where_tasks_run"]
 
 
 _NONE = UserCode()

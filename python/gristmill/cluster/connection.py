@@ -11,7 +11,6 @@ keeps it: a job of Ray, a notebook.
 
 import atexit
 import os
-import re
 import signal
 import socket
 import threading
@@ -20,6 +19,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
+from gristmill import _core
 from gristmill.cluster.head import answers, at_most, patient, ray_is_called
 from gristmill.errors import ours
 from gristmill.installing import install_extra
@@ -39,9 +39,6 @@ _REACH_S = 5.0
 
 _END_S = 2.0
 """How long the end of a connection may take without a head."""
-
-_OF_STORES = re.compile("AWS_|HADOOP_|KRB5|SSL_CERT_|GRISTMILL_OBJECTS_FAULTS$")
-"""Variables by which stores are found and asked: agents have those of the job."""
 
 
 def load() -> Any:  # noqa: ANN401 - a module
@@ -221,8 +218,9 @@ def alive(ray: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - a module
 
 
 def variables_of_stores() -> dict[str, str]:
-    """Return the variables of the environment by which stores are found and asked."""
-    return {name: text for name, text in os.environ.items() if _OF_STORES.match(name)}
+    """Return the variables by which stores are found and asked: agents have those of the job."""
+    begin = tuple(name for kind in _core.store_kinds() for name in kind["variables"])
+    return {name: text for name, text in os.environ.items() if name.startswith(begin)}
 
 
 def first_line(error: BaseException) -> str:

@@ -19,12 +19,12 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from gristmill import _core
-from gristmill.cluster import UserCode
 from gristmill.cluster.actor import Agent, machine, tls_files
 from gristmill.cluster.connection import connected, failed, first_line, load, variables_of_stores
 from gristmill.cluster.head import HeadWatch, at_most
 from gristmill.cluster.packing import kept_by, packed
 from gristmill.cluster.reserving import Reserved, memory_of_worker, on_node, shares
+from gristmill.cluster.user_code import UserCode
 from gristmill.cluster.watching import Begun, Watch, draining
 from gristmill.errors import ours, told_by
 from gristmill.names import from_json, to_json

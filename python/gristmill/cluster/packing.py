@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from gristmill import _core
-from gristmill.cluster import UserCode
 from gristmill.cluster.actor import Packed, digest
 from gristmill.cluster.connection import failed
+from gristmill.cluster.user_code import UserCode
 from gristmill.units import show_bytes
 
 __all__ = ["kept_by", "of_user", "packed", "sources"]
@@ -128,7 +128,7 @@ def sources(package: Path) -> Iterator[Path]:
 
     Example:
         >>> from gristmill import cluster
-        >>> "here.py" in [file.name for file in sources(Path(cluster.__file__).parent)]
+        >>> "node_probe.py" in [file.name for file in sources(Path(cluster.__file__).parent)]
         True
     """
     for folder, below, names in os.walk(package):

@@ -1,6 +1,6 @@
 """What a job would have on a Ray cluster, for `explain`: asked of the nodes, and nothing begins.
 
-shares of the workers ─▶ a visitor on each of their nodes, which takes none of its CPUs
+shares of the workers ─▶ a probe on each of their nodes, which takes none of its CPUs
 ◀─ memory that the node has to give, and what an idle engine holds there
 """
 
@@ -9,11 +9,12 @@ from contextlib import suppress
 from typing import Any
 
 from gristmill import _core
-from gristmill.cluster import UserCode, actor
+from gristmill.cluster import actor
 from gristmill.cluster.connection import connected, failed, first_line, load
+from gristmill.cluster.node_probe import NodeProbe
 from gristmill.cluster.packing import kept_by, packed
 from gristmill.cluster.reserving import memory_of_worker, on_node, shares
-from gristmill.cluster.visitor import Visitor
+from gristmill.cluster.user_code import UserCode
 from gristmill.cluster.watching import draining
 from gristmill.names import to_json
 
@@ -29,26 +30,26 @@ def as_planned(options: Mapping[str, Any]) -> str:
         ValueError: An option makes no sense, or Ray is not installed.
         OSError: The cluster cannot be reached, or a node does not answer.
     """
-    ray, visitors = load(), list[Any]()
+    ray, probes = load(), list[Any]()
     with connected(ray):
         try:
             workers, nodes = options.get("workers"), options.get("nodes")
             given = shares(ray, workers, draining(ray), most=nodes)
             memory_of_worker(given, options.get("memory"), workers)  # refuses
             told = kept_by(ray, packed(UserCode())), actor.machine()
-            visitors += [
-                on_node(ray, node, Visitor, 0).remote(*told)  # none of its CPUs
+            probes += [
+                on_node(ray, node, NodeProbe, 0).remote(*told)  # none of its CPUs
                 for node, _ in given
             ]
-            asked = [visitor.machine.remote() for visitor in visitors]
+            asked = [probe.machine.remote() for probe in probes]
             agents = [
                 _agent(node, workers, _answer(ray, node, answer))
                 for (node, workers), answer in zip(given, asked, strict=True)
             ]
         finally:
-            for visitor in visitors:
+            for probe in probes:
                 with suppress(Exception):
-                    ray.kill(visitor)
+                    ray.kill(probe)
     return to_json({"token": "", "agents": agents, "is_planned": True})
 
 

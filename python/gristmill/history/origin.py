@@ -11,7 +11,6 @@ variables of the environment that the command line sets.
 
 import os
 import re
-import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -31,11 +30,12 @@ _TELLING = (
     r"passw|passphrase|pwd|secret|token|credential|authorization|bearer|signature|cookie"
     r"|(?:access|account|api|auth|private|encryption|ssh)[._-]?key|sharedkey"
 )
-_NAME_IS_SECRET = re.compile(rf"(?i){_TELLING}")
-_ASSIGNED = re.compile(rf"(?i)([\w.\-]*(?:{_TELLING})[\w.\-]*[\"']?\s*[=:]\s*)(?!//).+", re.DOTALL)
-_AFTER_OPTION = re.compile(rf"(?i)(--?[\w\-]*(?:{_TELLING})[\w\-]*\s+)[^\s\-]\S*")
-_BEARER = re.compile(r"(?i)\b(bearer|basic)\s+\S+")
-_USER_IN_URL = re.compile(r"(\w://)[^\s/@]+@")
+#: Patterns are compiled where a word needs them, which few do: they take a quarter of a megabyte.
+_NAME_IS_SECRET = rf"(?i){_TELLING}"
+_ASSIGNED = rf"(?is)([\w.\-]*(?:{_TELLING})[\w.\-]*[\"']?\s*[=:]\s*)(?!//).+"
+_AFTER_OPTION = rf"(?i)(--?[\w\-]*(?:{_TELLING})[\w\-]*\s+)[^\s\-]\S*"
+_BEARER = r"(?i)\b(bearer|basic)\s+\S+"
+_USER_IN_URL = r"(\w://)[^\s/@]+@"
 #: Only a word with one of these can hold a secret with its name; few file names have one.
 _CAN_TELL = re.compile(r"[=:@\s]")
 _SETS_VARIABLE = frozenset({"-cmdenv", "--cmdenv"})
@@ -74,7 +74,9 @@ def hidden_in(words: Sequence[str]) -> list[tuple[str, str]]:
 
 def _forms(word: str) -> list[str]:
     """A word as a shell needs it, and as it is."""
-    return list(dict.fromkeys([shlex.quote(word), word]))
+    from shlex import quote
+
+    return list(dict.fromkeys([quote(word), word]))
 
 
 def without_secrets(words: Iterable[str]) -> list[str]:
@@ -95,13 +97,14 @@ def without_secrets(words: Iterable[str]) -> list[str]:
 def _without_secret(word: str, before: str) -> str:
     if before in _SETS_VARIABLE:
         return f"{word.partition('=')[0]}={HIDDEN}"
-    if before.startswith("-") and "=" not in before and _NAME_IS_SECRET.search(before):
+    if before.startswith("-") and "=" not in before and re.search(_NAME_IS_SECRET, before):
         return HIDDEN
     if not _CAN_TELL.search(word):
         return word
-    word = _BEARER.sub(rf"\1 {HIDDEN}", word)
-    word = _AFTER_OPTION.sub(rf"\1{HIDDEN}", word)
-    return _ASSIGNED.sub(rf"\1{HIDDEN}", _USER_IN_URL.sub(rf"\1{HIDDEN}@", word))
+    word = re.sub(_BEARER, rf"\1 {HIDDEN}", word)
+    word = re.sub(_AFTER_OPTION, rf"\1{HIDDEN}", word)
+    word = re.sub(_USER_IN_URL, rf"\1{HIDDEN}@", word)
+    return re.sub(_ASSIGNED, rf"\1{HIDDEN}", word)
 
 
 def _command_line() -> list[str]:

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Protocol
 
-from gristmill.cluster.here import here
-from gristmill.mapreduce.formats import Where
+from gristmill.cluster.node_environment import path_on_node
+from gristmill.mapreduce.formats.format import Where
 
 __all__ = ["Context", "NamedOutput", "counted", "plain_text", "whole_record"]
 
@@ -112,7 +112,7 @@ class Context:
             raise KeyError(
                 f"the job has no side file {name!r}. What to do: give it, as Job(files=[...])."
             )
-        return here(self._files[name])
+        return path_on_node(self._files[name])
 
     def output(self, name: str) -> NamedOutput:
         """Return a named output, to `write` records to.

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from gristmill.mapreduce.aggregates import Aggregate
-from gristmill.mapreduce.formats import Input, Output
+from gristmill.mapreduce.formats.format import Input, Output
 from gristmill.mapreduce.functions import name_of
 from gristmill.mapreduce.pickling import by_value, dumps, loads
 from gristmill.mapreduce.source import Source

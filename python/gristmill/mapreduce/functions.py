@@ -3,9 +3,8 @@
     def f(record)                 ─▶ f(record)
     def f(record, context)        ─▶ f(record, context=the task's)        told by the name
 
-What a function returns is iterated over: a generator does by itself; anything else is looked at
-first, since a tuple or a text in the place of a list of records would do wrong things without an
-error.
+The tasks iterate over what a function returns. A generator needs no check. Any other result is
+checked first: a tuple or a str in place of a list of records would be taken apart without an error.
 """
 
 import inspect
@@ -31,14 +30,14 @@ __all__ = [
 ]
 
 PAIRS = "pairs of a key and a value"
-"""What a map gives whose pairs are reduced."""
+"""What a map must return if the job reduces."""
 
 _SINGLE = (str, bytes, bytearray, dict, tuple)
-"""What can be iterated over, but is one value to a user."""
+"""Types that can be iterated over, but are one value to a user."""
 
 
 class ContractError(TypeError):
-    """A user function gave something else than what is expected of it."""
+    """A user function returned something else than the job expects."""
 
     gristmill_kind = "user_code"
 
@@ -51,7 +50,7 @@ class ContractError(TypeError):
 
 
 def name_of(function: object) -> str:
-    """Return how a user would call a function.
+    """Return the name by which a user knows a function.
 
     Example:
         >>> name_of(len), name_of(partial(len))
@@ -64,7 +63,7 @@ def name_of(function: object) -> str:
 
 
 def place_of(function: object) -> str:
-    """Return where a function stands, for the end of a sentence; `""` of one without Python code.
+    """Return the file and line of a function, in brackets; `""` if it is not written in Python.
 
     Example:
         >>> place_of(len), "functions.py, line " in place_of(partial(name_of))
@@ -80,7 +79,7 @@ def place_of(function: object) -> str:
 
 
 def takes_context(function: Callable[..., Any]) -> bool:
-    """Whether a function has a parameter `context`; a decorator's may hand it on by name.
+    """Whether a function takes `context`, or wraps one that does and takes keywords.
 
     Example:
         >>> takes_context(lambda record, context: ...), takes_context(len)
@@ -102,11 +101,11 @@ def takes_context(function: Callable[..., Any]) -> bool:
 
 
 def _plain_parameters(function: Callable[..., Any]) -> tuple[str, ...] | None:
-    """The parameters of a function that says all of them itself, as each task asks; else None.
+    """The names of the parameters, without a signature; None if only a signature tells them all.
 
-    A signature takes 20 µs, as long as it takes to load the functions of a small job.
+    Each task asks. A signature takes 20 µs, as long as to load the functions of a small job.
     """
-    if type(function) is not FunctionType or function.__dict__:  # a decorator may say others there
+    if type(function) is not FunctionType or function.__dict__:  # where decorators put others
         return None
     code = function.__code__
     if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
@@ -115,7 +114,7 @@ def _plain_parameters(function: Callable[..., Any]) -> tuple[str, ...] | None:
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
-    """Return what a function itself takes, not what one takes that it wraps; None if unknown.
+    """Return the signature of a function itself, not of one that it wraps; None if unknown.
 
     Example:
         >>> str(signature_of(lambda record: ...)), signature_of(int.from_bytes) is None
@@ -128,7 +127,7 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
 
 
 def can_be_called(signature: inspect.Signature, count: int, *, with_context: bool = False) -> bool:
-    """Whether a function takes so many arguments, and the context if it gets that.
+    """Whether a function takes `count` arguments, and a `context` if it gets one.
 
     Example:
         >>> can_be_called(inspect.signature(lambda key, value: ...), 2)
@@ -153,19 +152,19 @@ def taken(signature: inspect.Signature) -> str:
 
 
 def bound(function: Callable[..., Any], context: Context) -> Callable[..., Any]:
-    """Return a function as the tasks call it, without the context that it may want."""
+    """Return a function as the tasks call it: with its `context` bound, if it takes one."""
     return partial(function, context=context) if takes_context(function) else function
 
 
 def records_of(
     function: Callable[..., Any], role: str, expected: str
 ) -> Callable[..., Iterable[Any]]:
-    """Return a function whose result can be iterated over, or which says why not.
+    """Return a function that checks its result: records to iterate over, or a `ContractError`.
 
     Args:
         function: The user's, with its context.
-        role: What it is to the job, such as `map`.
-        expected: What it should give, in words.
+        role: The option of the job that it is, such as `map`.
+        expected: What it should return, in words.
 
     Example:
         >>> records_of(lambda line: None, "map", PAIRS)("a")
@@ -208,12 +207,12 @@ def _with_article(kind: str) -> str:
 
 
 def _is_nothing(found: object) -> bool:
-    """Whether there are no records, asked so that arrays and frames do not compare themselves."""
+    """Whether there are no records; without `==`, which arrays and frames overload."""
     return found is None or (isinstance(found, tuple) and not found)
 
 
 def _is_pair_of(found: object, expected: str) -> bool:
-    """Whether it is one pair, in the place of a list of them."""
+    """Whether a map returned one pair, where a list of pairs is expected."""
     return expected == PAIRS and isinstance(found, tuple) and len(found) == 2  # pyright: ignore[reportUnknownArgumentType]
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, cast
 
 from gristmill.amounts import parse_bytes, whole_number
-from gristmill.mapreduce.paths import StrPath, as_paths
+from gristmill.mapreduce.formats.paths import StrPath, as_paths
 from gristmill.mapreduce.source import Source
 from gristmill.options import HISTORY, Option, user_code
 from gristmill.signatures import refuse_unknown, typed_dict
@@ -44,7 +44,7 @@ _RUNNER_HELP = (
 
 def _worded(option: Option) -> Option:
     """An option of the engine, as it is for jobs with functions."""
-    return replace(option, help=_RUNNER_HELP) if option.name == "runner" else option
+    return option._replace(help=_RUNNER_HELP) if option.name == "runner" else option
 
 
 _OF_ENGINE = (*map(_worded, user_code()), _ATTEMPTS)

@@ -1,4 +1,4 @@
-"""The file that defines a job, as it was: `mending.py` compares it with what it is now."""
+"""The file that defines a job, as it was: `code_patch.py` compares it with what it is now."""
 
 import os
 import sys

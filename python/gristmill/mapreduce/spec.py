@@ -9,12 +9,12 @@ from typing import Any, Self
 
 from gristmill.amounts import parse_bytes
 from gristmill.mapreduce.aggregates import Aggregate
-from gristmill.mapreduce.formats import Format, Input, Output
+from gristmill.mapreduce.formats.format import Format, Input, Output
+from gristmill.mapreduce.formats.inputs import as_input, with_files
+from gristmill.mapreduce.formats.paths import StrPath, as_paths
+from gristmill.mapreduce.formats.plan import NO_MAX
 from gristmill.mapreduce.functions import name_of
-from gristmill.mapreduce.inputs import as_input, with_files
 from gristmill.mapreduce.partitioners import Partitioner
-from gristmill.mapreduce.paths import StrPath, as_paths
-from gristmill.mapreduce.plan import NO_MAX
 
 __all__ = ["Spec"]
 

@@ -10,11 +10,11 @@ from gristmill import _core
 from gristmill.amounts import whole_number
 from gristmill.mapreduce.aggregates import Aggregate
 from gristmill.mapreduce.check_calls import check_calls
-from gristmill.mapreduce.column_names import named_twice
 from gristmill.mapreduce.extremes import Extreme
-from gristmill.mapreduce.formats import Input, Output
-from gristmill.mapreduce.inputs import advice_on
-from gristmill.mapreduce.keyvalue import kv
+from gristmill.mapreduce.formats.column_names import named_twice
+from gristmill.mapreduce.formats.format import Input, Output
+from gristmill.mapreduce.formats.inputs import advice_on
+from gristmill.mapreduce.formats.keyvalue import kv
 from gristmill.mapreduce.partitioners import Ranges, SampledRanges
 from gristmill.mapreduce.spec import Spec
 from gristmill.names import as_name

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-from gristmill.mapreduce.exception_notes import program
+from gristmill import _core
 from gristmill.mapreduce.kinds import is_dict
+from gristmill.mapreduce.results.exception_notes import program
 from gristmill.names import quote
 from gristmill.streaming import classes, first_line
 from gristmill.streaming.failure_policy import FailurePolicy
@@ -46,7 +47,7 @@ class ResolvedJob:
     output: str
     partitions: int
     definition: dict[str, Any]
-    """What the engine's `task::streaming::Definition` reads."""
+    """What the engine's `StreamingDefinition` reads."""
     request: dict[str, Any]
     """What the engine's `plan::streaming::SplitRequest` reads, without the files."""
     attempts: tuple[int, int]
@@ -142,7 +143,7 @@ class _Resolver(Formats, FailurePolicy, Steps):
         )
 
     def blocks(self, output: str) -> dict[str, int]:
-        if not output.startswith("hdfs://"):
+        if not _core.has_blocks(output):
             return {}
         given = {"replication": "dfs.replication", "block_size": "dfs.blocksize"}
         return {

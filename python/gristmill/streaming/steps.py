@@ -33,7 +33,7 @@ class Steps(Settings):
     """Names in a task's working directory."""
 
     def steps(self, input_format: str, partitions: int) -> dict[str, Any]:
-        """Return what `task::streaming::Definition` reads of map, combine and reduce."""
+        """Return what `StreamingDefinition` reads of map, combine and reduce."""
         io = self.arguments.first("io")
         if io is not None:
             for name in ("map.input", "map.output", "reduce.input", "reduce.output"):

@@ -1,1 +1,1 @@
-"""The terminal: what is written and drawn there, and the signals that come from it."""
+"""The terminal: what is written and drawn there, its signals, and an exit when a mount hangs."""

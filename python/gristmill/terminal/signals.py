@@ -16,7 +16,6 @@ import errno
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 
 from gristmill.terminal import watchdog
@@ -56,12 +55,14 @@ def exit_code(signum: int) -> int:
     return 128 + signum
 
 
-@dataclass(slots=True)
 class Pending:
     """Whether a signal has come, and which."""
 
-    signum: int | None = None
-    raising: bool = False
+    __slots__ = ("raising", "signum")
+
+    def __init__(self, *, raising: bool = False) -> None:
+        self.signum: int | None = None
+        self.raising = raising
 
     def stops(self) -> bool:
         """Whether what runs shall end. From now on signals are only noted."""

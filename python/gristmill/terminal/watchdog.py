@@ -37,7 +37,9 @@ _LAST_S = 10.0
 _QUIET_S, _AGAIN_S = 10.0, 30.0
 _CURSOR = "\x1b[?25h"
 _STATUS = "/proc/self/status"
-_CALLS = frozenset({"exists", "is_dir", "is_file", "iterdir", "lstat", "readlink", "stat"})
+_CALLS = frozenset(
+    {"exists", "is_dir", "is_file", "iterdir", "lstat", "mkdir", "readlink", "rmdir", "stat"}
+)
 """Methods of paths that ask the file system."""
 
 _heard_s = 0.0

@@ -11,9 +11,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Action, Driver, Ending, give_back};
-use crate::error::{Error, Kind};
-use crate::task::{AttemptId, Side, TaskReport};
+use super::{Action, Driver, Ending, release_space};
+use gristmill_base::error::{Error, Kind};
+use gristmill_tasks::task::{AttemptId, Side, TaskReport};
 
 /// How often a task may be tried again, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,13 +79,13 @@ impl Driver {
             // It came too late, or its worker was taken for dead; told twice, it is still the one that counts.
             let task = self.tasks.get(id.task as usize);
             if task.is_none_or(|task| task.winner != Some(id.attempt)) {
-                give_back(report.leftovers(), actions);
+                release_space(report.discarded_outputs(), actions);
             }
             return;
         };
         task.winner = Some(id.attempt);
         if self.ending.is_none() {
-            give_back(task.spec.used_up(&report), actions);
+            release_space(task.spec.consumed(&report), actions);
         }
         self.done(id.task, report, actions);
     }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
-use crate::task::{AttemptId, Spent, TaskReport, TaskSpec};
+use gristmill_base::error::{Error, Result};
+use gristmill_tasks::task::{AttemptId, ReleasedSpace, TaskReport, TaskSpec};
 
 /// What happened.
 #[derive(Debug)]
-pub enum Event {
+pub enum DriverEvent {
     /// The runner is ready, with room for so many attempts at once.
     Started {
         /// How many attempts may run at once.
@@ -94,9 +94,9 @@ pub enum Action {
     },
     /// Give this space back, once all that was recorded is in the history for good: another process that resumes the
     /// job would miss what is gone.
-    GiveBack {
+    ReleaseSpace {
         /// What no task needs any more.
-        spent: Vec<Spent>,
+        spent: Vec<ReleasedSpace>,
     },
     /// The plan begins again, and what these tasks made is of the round before: their runs may go, and other tasks have
     /// their numbers.

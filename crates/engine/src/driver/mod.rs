@@ -8,7 +8,7 @@
 //!              events                                   actions
 //!   Started ─────────▶ ┌───────────────────────┐ ─────▶ BeginStage
 //!   Finished, Failed ─▶│ plan ▸ stages ▸       │ ─────▶ Launch, Abort
-//!   Lost, OutputLost ─▶│ tasks ▸ attempts      │ ─────▶ GiveBack, Forget
+//!   Lost, OutputLost ─▶│ tasks ▸ attempts      │ ─────▶ ReleaseSpace, Forget
 //!   Differs, Slots ───▶│                       │ ─────▶ WakeAt
 //!   Ahead, Straggles ─▶│                       │
 //!   Woken, Cancel ────▶└───────────────────────┘ ─────▶ Complete
@@ -35,23 +35,25 @@ mod messages;
 mod plan;
 mod replay;
 mod rounds;
+mod staged;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 pub use attempts::RetryPolicy;
-pub use messages::{Action, Event};
+pub use messages::{Action, DriverEvent};
 pub use plan::{Needs, Plan, Stage};
 pub use replay::Replay;
+pub use staged::{Next, Reports, StagedPlan, TypedStage, stage};
 
 use plan::Begun;
 
-use crate::error::Error;
-use crate::spill::SpilledRun;
-use crate::task::{AttemptId, Side, Spent, TaskReport, TaskSpec};
+use gristmill_base::error::Error;
+use gristmill_tasks::spill::SpilledRun;
+use gristmill_tasks::task::{AttemptId, ReleasedSpace, Side, TaskReport, TaskSpec};
 
 #[derive(Debug)]
-struct Task {
+struct TaskState {
     spec: Arc<TaskSpec>,
     attempts: u32,
     failures: u32,
@@ -62,9 +64,9 @@ struct Task {
     report: Option<TaskReport>,
 }
 
-impl Task {
+impl TaskState {
     fn new(spec: TaskSpec, attempts: u32) -> Self {
-        Task {
+        TaskState {
             spec: Arc::new(spec),
             attempts,
             failures: 0,
@@ -94,7 +96,7 @@ pub struct Driver {
     /// How many of them the runner was told of.
     told_stages: usize,
     /// The tasks of all stages so far.
-    tasks: Vec<Task>,
+    tasks: Vec<TaskState>,
     /// The first task whose report the plan has not taken.
     first_open: u32,
     /// Tasks that are not done, or whose outputs are gone.
@@ -119,8 +121,8 @@ pub struct Driver {
     complete: bool,
     failed_attempts: u64,
     killed_attempts: u64,
-    launched: Launched,
-    failed_tasks: Launched,
+    launched: LaunchCounts,
+    failed_tasks: LaunchCounts,
     /// What another process did of this job.
     replay: Replay,
     kept_tasks: u64,
@@ -129,20 +131,20 @@ pub struct Driver {
     /// How often the plan has begun again.
     rounds: u32,
     /// The tasks of the round before, while the plan begins again; those that stay have their reports.
-    before: Vec<Task>,
+    before: Vec<TaskState>,
 }
 
 /// Attempts that a driver began, or tasks, as Hadoop counts them: of maps and of reduces. Samples are neither, nor are merges of
 /// runs to longer ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Launched {
+pub struct LaunchCounts {
     /// At the tasks that take the input.
     pub maps: u64,
     /// At those that give the output, where there are two stages.
     pub reduces: u64,
 }
 
-impl Launched {
+impl LaunchCounts {
     fn count(&mut self, spec: &TaskSpec) {
         match spec.side() {
             Some(Side::Map) => self.maps += 1,
@@ -177,8 +179,8 @@ impl Driver {
             complete: false,
             failed_attempts: 0,
             killed_attempts: 0,
-            launched: Launched::default(),
-            failed_tasks: Launched::default(),
+            launched: LaunchCounts::default(),
+            failed_tasks: LaunchCounts::default(),
             replay: Replay::default(),
             kept_tasks: 0,
             kept_runs: Vec::new(),
@@ -239,12 +241,12 @@ impl Driver {
     }
 
     /// Tasks that failed for good, so that the job did.
-    pub fn failed_tasks(&self) -> Launched {
+    pub fn failed_tasks(&self) -> LaunchCounts {
         self.failed_tasks
     }
 
     /// Attempts that were begun.
-    pub fn launched(&self) -> Launched {
+    pub fn launched(&self) -> LaunchCounts {
         self.launched
     }
 
@@ -255,26 +257,26 @@ impl Driver {
     }
 
     /// Takes one event that happened at `at_ms`; returns what to do, in order.
-    pub fn handle(&mut self, at_ms: u64, event: Event) -> Vec<Action> {
+    pub fn handle(&mut self, at_ms: u64, event: DriverEvent) -> Vec<Action> {
         let mut actions = Vec::new();
         if self.complete {
             return actions;
         }
         match event {
-            Event::Started { slots } => {
+            DriverEvent::Started { slots } => {
                 self.slots = slots.max(1);
                 self.next_stage(Vec::new(), &mut actions);
             }
-            Event::Finished { id, report } => self.finished(id, report, &mut actions),
-            Event::Failed { id, error } => self.failed(at_ms, id, error, &mut actions),
-            Event::Lost { id } => self.lost(id, &mut actions),
-            Event::Differs { id, report } => self.differs(id, report, &mut actions),
-            Event::OutputLost { task } => self.output_lost(task),
-            Event::Straggles { task } => self.straggles(task),
-            Event::Slots { slots } => self.slots = slots.max(1),
-            Event::Ahead { attempts } => self.ahead = attempts,
-            Event::Woken => {}
-            Event::Cancel => self.end(Ending::Badly(Error::cancelled()), &mut actions),
+            DriverEvent::Finished { id, report } => self.finished(id, report, &mut actions),
+            DriverEvent::Failed { id, error } => self.failed(at_ms, id, error, &mut actions),
+            DriverEvent::Lost { id } => self.lost(id, &mut actions),
+            DriverEvent::Differs { id, report } => self.differs(id, report, &mut actions),
+            DriverEvent::OutputLost { task } => self.output_lost(task),
+            DriverEvent::Straggles { task } => self.straggles(task),
+            DriverEvent::Slots { slots } => self.slots = slots.max(1),
+            DriverEvent::Ahead { attempts } => self.ahead = attempts,
+            DriverEvent::Woken => {}
+            DriverEvent::Cancel => self.end(Ending::Badly(Error::cancelled()), &mut actions),
         }
         self.wake(at_ms);
         self.launch(&mut actions);
@@ -311,23 +313,23 @@ impl Driver {
             next = stage.then;
         }
         self.tell_stages(first_stage + 1, actions);
-        give_back(spent, actions);
+        release_space(spent, actions);
         self.next_stage_if_over(actions);
     }
 
     /// A task of the stage that begins: over already, if that is known. Returns what it used up then.
-    fn add_task(&mut self, spec: TaskSpec) -> Vec<Spent> {
+    fn add_task(&mut self, spec: TaskSpec) -> Vec<ReleasedSpace> {
         let number = self.tasks.len() as u32;
         let mut spent = Vec::new();
         let task = if (number as usize) < self.before.len() {
             self.again(number, spec)
         } else {
             let report = self.replay.take(number, &spec);
-            spent.extend(report.iter().flat_map(|report| spec.used_up(report)));
+            spent.extend(report.iter().flat_map(|report| spec.consumed(report)));
             let attempts = self.replay.first_attempt(number);
-            Task {
+            TaskState {
                 report,
-                ..Task::new(spec, attempts)
+                ..TaskState::new(spec, attempts)
             }
         };
         if task.report.is_none() {
@@ -485,9 +487,9 @@ impl Driver {
     }
 }
 
-fn give_back(spent: Vec<Spent>, actions: &mut Vec<Action>) {
+fn release_space(spent: Vec<ReleasedSpace>, actions: &mut Vec<Action>) {
     if !spent.is_empty() {
-        actions.push(Action::GiveBack { spent });
+        actions.push(Action::ReleaseSpace { spent });
     }
 }
 

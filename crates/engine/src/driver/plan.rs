@@ -14,8 +14,8 @@
 use std::ops::Range;
 use std::slice;
 
-use crate::error::{Error, Result};
-use crate::task::{TaskReport, TaskSpec};
+use gristmill_base::error::{Error, Result};
+use gristmill_tasks::task::{TaskReport, TaskSpec};
 
 /// The tasks whose output a stage's tasks need, by number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::task::{TaskReport, TaskSpec};
+use gristmill_tasks::task::{TaskReport, TaskSpec};
 
 /// What is known of the tasks of a job that was begun by another process. By default nothing is.
 #[derive(Debug, Default)]

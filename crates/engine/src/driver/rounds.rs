@@ -15,9 +15,9 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::{Action, Driver, Ending, Task};
-use crate::error::{Error, Kind};
-use crate::task::{AttemptId, TaskReport, TaskSpec};
+use super::{Action, Driver, Ending, TaskState};
+use gristmill_base::error::{Error, Kind};
+use gristmill_tasks::task::{AttemptId, TaskReport, TaskSpec};
 
 /// Which tasks are as they were, by how many of those before each one are.
 struct Unchanged(Vec<u32>);
@@ -168,15 +168,15 @@ impl Driver {
     }
 
     /// A task that the round before had, too: with its report where it is the same, and stays.
-    pub(super) fn again(&mut self, number: u32, spec: TaskSpec) -> Task {
+    pub(super) fn again(&mut self, number: u32, spec: TaskSpec) -> TaskState {
         let before = &mut self.before[number as usize];
         let report = before.report.take().filter(|_| *before.spec == spec);
-        Task {
+        TaskState {
             winner: before.winner.filter(|_| report.is_some()),
             failures: before.failures,
             losses: before.losses,
             report,
-            ..Task::new(spec, before.attempts)
+            ..TaskState::new(spec, before.attempts)
         }
     }
 }

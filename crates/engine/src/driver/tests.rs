@@ -10,8 +10,8 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 
 use super::*;
-use crate::error::{Kind, Result};
-use crate::task::SampleSpec;
+use gristmill_base::error::{Kind, Result};
+use gristmill_tasks::task::SampleSpec;
 
 /// A plan of stages with so many tasks each; keeps the reports it was given.
 struct Counted {
@@ -28,7 +28,7 @@ fn spec() -> TaskSpec {
 
 /// A report that carries a number: as many entries.
 fn report(number: u64) -> TaskReport {
-    TaskReport::Sample(vec![crate::order::Entry::new(&[0; 10], number)])
+    TaskReport::Sample(vec![gristmill_base::order::Entry::new(&[0; 10], number)])
 }
 
 fn number_of(report: &TaskReport) -> u64 {
@@ -70,8 +70,8 @@ fn outcome(actions: &[Action]) -> Option<&Result<()>> {
     })
 }
 
-fn done(task: u32) -> Event {
-    Event::Finished {
+fn done(task: u32) -> DriverEvent {
+    DriverEvent::Finished {
         id: AttemptId { task, attempt: 0 },
         report: report(u64::from(task)),
     }
@@ -89,7 +89,7 @@ fn launched(actions: Vec<Action>) -> Vec<u32> {
 fn tasks_that_are_preferred_are_launched_before_others() {
     let (mut driver, _) = driver(&[6, 2]);
     assert_eq!(
-        launched(driver.handle(0, Event::Started { slots: 2 })),
+        launched(driver.handle(0, DriverEvent::Started { slots: 2 })),
         [0, 1]
     );
     let added = |driver: &mut Driver| -> Vec<u32> {
@@ -121,16 +121,16 @@ fn tasks_that_are_preferred_are_launched_before_others() {
 fn a_runner_that_hears_of_a_stage_first_may_prefer_tasks_of_it() {
     let (mut driver, _) = driver(&[3, 2]);
     driver.tell_first();
-    let begun = driver.handle(0, Event::Started { slots: 2 });
+    let begun = driver.handle(0, DriverEvent::Started { slots: 2 });
     assert!(matches!(begun[..], [Action::BeginStage { tasks: 3, .. }]));
     driver.prefer(vec![2]);
-    assert_eq!(launched(driver.handle(0, Event::Woken)), [2, 0]);
+    assert_eq!(launched(driver.handle(0, DriverEvent::Woken)), [2, 0]);
     for (task, next) in [(2, vec![1]), (0, vec![])] {
         assert_eq!(launched(driver.handle(1, done(task))), next);
     }
     assert!(launched(driver.handle(2, done(1))).is_empty());
     driver.prefer(vec![4]);
-    assert_eq!(launched(driver.handle(2, Event::Woken)), [4, 3]);
+    assert_eq!(launched(driver.handle(2, DriverEvent::Woken)), [4, 3]);
 }
 
 proptest! {
@@ -144,7 +144,7 @@ proptest! {
     ) {
         let (mut driver, seen) = driver(&stages);
         let (mut running, mut failures, mut time) = (Vec::new(), BTreeMap::new(), 0);
-        let mut actions = driver.handle(0, Event::Started { slots });
+        let mut actions = driver.handle(0, DriverEvent::Started { slots });
         let mut choices = choices.iter().cycle();
         loop {
             for action in &actions {
@@ -159,16 +159,16 @@ proptest! {
             time += 1000;
             let (pick, fails) = choices.next().unwrap();
             if running.is_empty() {
-                actions = driver.handle(time, Event::Woken);
+                actions = driver.handle(time, DriverEvent::Woken);
                 continue;
             }
             let id = running.swap_remove(pick % running.len());
             let failed: &mut u32 = failures.entry(id.task).or_default();
             actions = if *fails && *failed < 4 {
                 *failed += 1;
-                driver.handle(time, Event::Failed { id, error: io_error() })
+                driver.handle(time, DriverEvent::Failed { id, error: io_error() })
             } else {
-                driver.handle(time, Event::Finished { id, report: report(u64::from(id.task)) })
+                driver.handle(time, DriverEvent::Finished { id, report: report(u64::from(id.task)) })
             };
         }
         prop_assert_eq!(outcome(&actions), Some(&Ok(())));
@@ -186,13 +186,13 @@ proptest! {
 #[test]
 fn four_retries_with_growing_waits_then_the_error() {
     let (mut driver, _) = driver(&[1]);
-    driver.handle(0, Event::Started { slots: 1 });
+    driver.handle(0, DriverEvent::Started { slots: 1 });
     let mut time = 0;
     for attempt in 0..4 {
         let id = AttemptId { task: 0, attempt };
         let actions = driver.handle(
             time,
-            Event::Failed {
+            DriverEvent::Failed {
                 id,
                 error: io_error(),
             },
@@ -201,8 +201,11 @@ fn four_retries_with_growing_waits_then_the_error() {
             matches!(actions[..], [Action::WakeAt { at_ms }] if at_ms == time + (50 << attempt))
         );
         time += 50 << attempt;
-        assert!(driver.handle(time - 1, Event::Woken).is_empty(), "not yet");
-        let actions = driver.handle(time, Event::Woken);
+        assert!(
+            driver.handle(time - 1, DriverEvent::Woken).is_empty(),
+            "not yet"
+        );
+        let actions = driver.handle(time, DriverEvent::Woken);
         assert!(matches!(actions[..], [Action::Launch { id, .. }] if id.attempt == attempt + 1));
     }
     let id = AttemptId {
@@ -211,7 +214,7 @@ fn four_retries_with_growing_waits_then_the_error() {
     };
     let actions = driver.handle(
         time,
-        Event::Failed {
+        DriverEvent::Failed {
             id,
             error: io_error(),
         },
@@ -224,28 +227,28 @@ fn four_retries_with_growing_waits_then_the_error() {
 #[test]
 fn attempts_that_end_with_the_job_are_killed_and_one_task_has_failed() {
     let (mut driver, _) = driver(&[2]);
-    driver.handle(0, Event::Started { slots: 2 });
+    driver.handle(0, DriverEvent::Started { slots: 2 });
     let id = |task| AttemptId { task, attempt: 0 };
     for (task, error) in [(0, Error::bug("work", "it broke")), (1, Error::cancelled())] {
         let id = id(task);
-        driver.handle(1, Event::Failed { id, error });
+        driver.handle(1, DriverEvent::Failed { id, error });
     }
     assert_eq!((driver.failed_attempts(), driver.killed_attempts()), (1, 1));
-    let none = super::Launched::default(); // samples are neither maps nor reduces
+    let none = super::LaunchCounts::default(); // samples are neither maps nor reduces
     assert_eq!(driver.failed_tasks(), none);
 }
 
 #[test]
 fn an_error_that_no_retry_helps_ends_the_job_at_once_and_waits_for_what_runs() {
     let (mut driver, _) = driver(&[3]);
-    driver.handle(0, Event::Started { slots: 2 });
+    driver.handle(0, DriverEvent::Started { slots: 2 });
     let error = Error::new(Kind::BadInput, "read", "bad record");
     let id = |task| AttemptId { task, attempt: 0 };
-    let actions = driver.handle(1, Event::Failed { id: id(0), error });
+    let actions = driver.handle(1, DriverEvent::Failed { id: id(0), error });
     assert!(matches!(actions[..], [Action::Abort { id: aborted }] if aborted == id(1)));
     let actions = driver.handle(
         2,
-        Event::Failed {
+        DriverEvent::Failed {
             id: id(1),
             error: Error::cancelled(),
         },
@@ -254,27 +257,30 @@ fn an_error_that_no_retry_helps_ends_the_job_at_once_and_waits_for_what_runs() {
         outcome(&actions).unwrap().as_ref().unwrap_err().kind(),
         Kind::BadInput
     );
-    assert!(driver.handle(3, Event::Cancel).is_empty(), "over is over");
+    assert!(
+        driver.handle(3, DriverEvent::Cancel).is_empty(),
+        "over is over"
+    );
 }
 
 #[test]
 fn cancel_stops_what_runs_and_what_waits() {
     let (mut driver, _) = driver(&[2]);
-    driver.handle(0, Event::Started { slots: 2 });
+    driver.handle(0, DriverEvent::Started { slots: 2 });
     let id = |task| AttemptId { task, attempt: 0 };
     driver.handle(
         1,
-        Event::Failed {
+        DriverEvent::Failed {
             id: id(0),
             error: io_error(),
         },
     );
-    let actions = driver.handle(2, Event::Cancel);
+    let actions = driver.handle(2, DriverEvent::Cancel);
     assert!(matches!(actions[..], [Action::Abort { .. }]));
     // Its result comes too late, and counts for nothing.
     let actions = driver.handle(
         3,
-        Event::Finished {
+        DriverEvent::Finished {
             id: id(1),
             report: report(1),
         },
@@ -302,7 +308,7 @@ fn a_replay_brings_the_plan_to_where_it_was() {
     replay.done(3, spec().fingerprint() ^ 1, report(99));
     assert_eq!(replay.len(), 4);
     let mut driver = Driver::resume(Box::new(plan), RetryPolicy::default(), replay);
-    let actions = driver.handle(0, Event::Started { slots: 2 });
+    let actions = driver.handle(0, DriverEvent::Started { slots: 2 });
     assert!(
         matches!(
             actions[..],
@@ -325,7 +331,7 @@ fn a_replay_brings_the_plan_to_where_it_was() {
         attempt: 7,
     };
     let report = report(3);
-    let actions = driver.handle(1, Event::Finished { id, report });
+    let actions = driver.handle(1, DriverEvent::Finished { id, report });
     assert_eq!(outcome(&actions), Some(&Ok(())));
     assert_eq!(driver.kept_tasks(), 3);
     let wanted: Vec<Vec<u64>> = vec![vec![], vec![0, 1], vec![2, 3]];
@@ -373,7 +379,7 @@ proptest! {
         let mut driver = Driver::new(Box::new(plan), policy);
         let (mut running, mut tries) = (VecDeque::new(), BTreeMap::<u32, u32>::new());
         let (mut now_ms, mut outcome) = (0, None);
-        let mut actions = driver.handle(now_ms, Event::Started { slots });
+        let mut actions = driver.handle(now_ms, DriverEvent::Started { slots });
         while outcome.is_none() {
             for action in actions {
                 match action {
@@ -387,10 +393,10 @@ proptest! {
                 Some(id) if bad.contains(&id.task) => {
                     *tries.entry(id.task).or_default() += 1;
                     let error = Error::new(Kind::UserCode, "run", "it fails").retryable_error();
-                    Event::Failed { id, error }
+                    DriverEvent::Failed { id, error }
                 }
-                Some(id) => Event::Finished { id, report: report(u64::from(id.task)) },
-                None => Event::Woken,
+                Some(id) => DriverEvent::Finished { id, report: report(u64::from(id.task)) },
+                None => DriverEvent::Woken,
             };
             actions = driver.handle(now_ms, event);
         }

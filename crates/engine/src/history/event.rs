@@ -16,10 +16,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::storage::Stat;
-use crate::storage::location::Location;
-pub use crate::sys::machine::MachineCpu;
-use crate::task::Checkpoint;
+pub use gristmill_base::sys::machine::MachineCpu;
+use gristmill_storage::Stat;
+use gristmill_storage::location::Location;
+use gristmill_tasks::task::Checkpoint;
 
 /// The version of the format that this program writes.
 pub const VERSION: u32 = 1;
@@ -58,12 +58,12 @@ pub enum Event {
         #[serde(
             default,
             skip_serializing_if = "Option::is_none",
-            with = "crate::names"
+            with = "gristmill_base::names"
         )]
         cwd: Option<PathBuf>,
         /// Who asked for it, and where.
         #[serde(flatten)]
-        origin: Origin,
+        origin: JobOrigin,
     },
     /// What the job goes by, found once and held to by whoever resumes it.
     JobBegan(JobBasis),
@@ -135,7 +135,7 @@ pub enum Event {
         /// 0 for the first try.
         attempt: u32,
         /// How.
-        outcome: Outcome,
+        outcome: AttemptStatus,
         /// Why, if it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
@@ -157,7 +157,7 @@ pub enum Event {
         /// The task's number in the job.
         task: u32,
         /// Where.
-        #[serde(with = "crate::names")]
+        #[serde(with = "gristmill_base::names")]
         path: PathBuf,
         /// Records in it.
         records: u64,
@@ -195,9 +195,13 @@ fn is_false(value: &bool) -> bool {
 
 /// Where a job was begun. Secrets have been taken out of it by who says so.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
+pub struct JobOrigin {
     /// The command line.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::names")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        with = "gristmill_base::names"
+    )]
     pub argv: Vec<OsString>,
     /// The machine's name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -276,7 +280,7 @@ impl FileVersion {
 /// How an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum AttemptStatus {
     /// With its report.
     Succeeded,
     /// With an error.

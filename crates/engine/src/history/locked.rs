@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::EVENTS;
 use super::event::Timed;
 use super::reader::{parse, whole_bytes};
-use crate::error::{Error, Kind, Result};
+use gristmill_base::error::{Error, Kind, Result};
 
 /// A process that checks whether a job lives holds a lock for a moment: the wait for it, in steps.
 const LOCK_TRIES: u32 = 40;

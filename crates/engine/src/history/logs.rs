@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::names::without_signatures;
+use gristmill_base::names::without_signatures;
 
 /// The file in a job's folder.
 pub const LOGS: &str = "logs.jsonl";
@@ -25,7 +25,7 @@ pub(super) struct Logs {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct LogLine<'a> {
     task: u32,
     attempt: u32,
     stdout: &'a str,
@@ -43,7 +43,7 @@ impl Logs {
         stdout: &str,
         stderr: &str,
     ) {
-        let line = Line {
+        let line = LogLine {
             task,
             attempt,
             stdout,

@@ -22,7 +22,7 @@ mod reader;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
 pub use self::hidden::Hidden;
@@ -30,10 +30,11 @@ pub use self::locked::{LockedHistory, lock};
 pub use self::old::remove_old;
 pub use self::reader::{is_live, read};
 
-use self::event::{Event, Origin, Timed};
+use self::event::{Event, JobOrigin, Timed};
 use self::logs::Logs;
-use crate::names::{show_path, without_signatures};
-use crate::sys::files::create_private_directory;
+use gristmill_base::names::{show_path, without_signatures};
+use gristmill_base::sync;
+use gristmill_base::sys::files::create_private_directory;
 
 /// The file in a job's folder.
 pub const EVENTS: &str = "events.jsonl";
@@ -53,7 +54,7 @@ pub struct HistoryConfig {
     /// The job's options as they were given, to be kept with it.
     pub options: serde_json::Value,
     /// Where it was begun.
-    pub origin: Origin,
+    pub origin: JobOrigin,
     /// What of the command line may be secret, and must not come back in an error.
     pub hidden: Hidden,
 }
@@ -67,12 +68,12 @@ pub struct Recorder {
     folder: PathBuf,
     worth_ms: u64,
     hidden: OnceLock<Hidden>,
-    state: Mutex<State>,
+    state: Mutex<RecorderState>,
     logs: Mutex<Logs>,
 }
 
 #[derive(Debug)]
-enum State {
+enum RecorderState {
     /// Nobody wants it.
     Off,
     /// Not yet worth a file.
@@ -101,8 +102,8 @@ impl Recorder {
     /// ```
     pub fn new(place: &HistoryConfig, job_id: &str) -> Self {
         let state = match place.jobs {
-            Some(_) => State::Waiting(Vec::new()),
-            None => State::Off,
+            Some(_) => RecorderState::Waiting(Vec::new()),
+            None => RecorderState::Off,
         };
         Recorder {
             began: Instant::now(),
@@ -124,7 +125,7 @@ impl Recorder {
             folder: held.folder,
             worth_ms: 0,
             hidden: OnceLock::new(),
-            state: Mutex::new(State::Held(Vec::new(), held.file)),
+            state: Mutex::new(RecorderState::Held(Vec::new(), held.file)),
             logs: Mutex::default(),
         }
     }
@@ -132,12 +133,14 @@ impl Recorder {
     /// From now on the history is this process's: what waited is written. Of a recorder of its own job: nothing.
     pub fn take_over(&self) {
         let mut state = self.lock();
-        if !matches!(*state, State::Held(..)) {
+        if !matches!(*state, RecorderState::Held(..)) {
             return;
         }
-        if let State::Held(earlier, mut file) = std::mem::replace(&mut *state, State::Off) {
+        if let RecorderState::Held(earlier, mut file) =
+            std::mem::replace(&mut *state, RecorderState::Off)
+        {
             *state = match file.write_all(&earlier) {
-                Ok(()) => State::Writing(file),
+                Ok(()) => RecorderState::Writing(file),
                 Err(error) => self.failed(&error),
             };
         }
@@ -146,16 +149,16 @@ impl Recorder {
     /// Makes what was recorded durable, as far as there is a file: what it proves done may be given up then.
     pub fn sync(&self) {
         let mut state = self.lock();
-        if let State::Writing(file) = &*state
+        if let RecorderState::Writing(file) = &*state
             && let Err(error) = file.sync_data()
         {
             *state = self.failed(&error);
         }
     }
 
-    fn failed(&self, error: &io::Error) -> State {
+    fn failed(&self, error: &io::Error) -> RecorderState {
         let place = show_path(&self.folder);
-        State::Failed(format!("cannot keep the job's history in {place}: {error}"))
+        RecorderState::Failed(format!("cannot keep the job's history in {place}: {error}"))
     }
 
     /// From now on these words are not written. Of a job that goes on, whose first process knew them.
@@ -170,7 +173,7 @@ impl Recorder {
         }
         let t_ms = self.before_ms + self.began.elapsed().as_millis() as u64;
         let mut state = self.lock();
-        if matches!(*state, State::Off | State::Failed(_)) {
+        if matches!(*state, RecorderState::Off | RecorderState::Failed(_)) {
             return;
         }
         let written = self.append(&mut state, &Timed { t_ms, event });
@@ -193,7 +196,7 @@ impl Recorder {
                 }
                 text
             });
-            let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut logs = sync::lock(&self.logs);
             logs.append(&folder, task, attempt, &stdout, &stderr);
         }
     }
@@ -201,9 +204,9 @@ impl Recorder {
     /// Keeps the history, however short the job will be.
     pub fn keep(&self) {
         let mut state = self.lock();
-        if let State::Waiting(earlier) = &*state {
+        if let RecorderState::Waiting(earlier) = &*state {
             *state = match self.write_first(earlier) {
-                Ok(file) => State::Writing(file),
+                Ok(file) => RecorderState::Writing(file),
                 Err(error) => self.failed(&error),
             };
         }
@@ -211,13 +214,13 @@ impl Recorder {
 
     /// Whether anybody wants to know.
     pub fn is_on(&self) -> bool {
-        !matches!(*self.lock(), State::Off | State::Failed(_))
+        !matches!(*self.lock(), RecorderState::Off | RecorderState::Failed(_))
     }
 
     /// Where the history is, if it is kept.
     pub fn folder(&self) -> Option<PathBuf> {
         match *self.lock() {
-            State::Writing(_) | State::Held(..) => Some(self.folder.clone()),
+            RecorderState::Writing(_) | RecorderState::Held(..) => Some(self.folder.clone()),
             _ => None,
         }
     }
@@ -225,29 +228,29 @@ impl Recorder {
     /// Why it is not kept, if it should have been.
     pub fn failure(&self) -> Option<String> {
         match &*self.lock() {
-            State::Failed(reason) => Some(reason.clone()),
+            RecorderState::Failed(reason) => Some(reason.clone()),
             _ => None,
         }
     }
 
-    fn append(&self, state: &mut State, event: &Timed) -> io::Result<()> {
+    fn append(&self, state: &mut RecorderState, event: &Timed) -> io::Result<()> {
         let line = serde_json::to_string(event)?;
         let mut line = without_signatures(&line).into_owned().into_bytes();
         line.push(b'\n');
         match state {
-            State::Off | State::Failed(_) => Ok(()),
-            State::Writing(file) => file.write_all(&line),
-            State::Held(earlier, _) => {
+            RecorderState::Off | RecorderState::Failed(_) => Ok(()),
+            RecorderState::Writing(file) => file.write_all(&line),
+            RecorderState::Held(earlier, _) => {
                 earlier.extend_from_slice(&line);
                 Ok(())
             }
-            State::Waiting(earlier) => {
+            RecorderState::Waiting(earlier) => {
                 earlier.extend_from_slice(&line);
                 if event.t_ms < self.worth_ms {
                     return Ok(());
                 }
                 let file = self.write_first(earlier)?;
-                *state = State::Writing(file);
+                *state = RecorderState::Writing(file);
                 Ok(())
             }
         }
@@ -260,9 +263,9 @@ impl Recorder {
         Ok(file)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RecorderState> {
         // A panic elsewhere leaves it whole: at worst with half a line at the file's end.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        sync::lock(&self.state)
     }
 }
 

@@ -42,18 +42,18 @@ fn remove_beyond(jobs: &Path, now: SystemTime, most_bytes: u64) {
     }
 }
 
-struct Found {
+struct OldHistory {
     folder: PathBuf,
     changed: SystemTime,
     bytes: u64,
 }
 
-fn histories(jobs: &Path) -> Vec<Found> {
+fn histories(jobs: &Path) -> Vec<OldHistory> {
     let entries = fs::read_dir(jobs).into_iter().flatten().flatten();
     let of = |folder: PathBuf| {
         let found = fs::symlink_metadata(folder.join(EVENTS)).ok()?;
         let plain = found.is_file() && fs::symlink_metadata(&folder).ok()?.is_dir();
-        plain.then_some(Found {
+        plain.then_some(OldHistory {
             changed: found.modified().ok()?,
             bytes: bytes_below(&folder),
             folder,
@@ -129,7 +129,7 @@ mod tests {
     }
 
     fn names(jobs: &Path) -> Vec<String> {
-        let name = |folder: Found| folder.folder.file_name().unwrap().display().to_string();
+        let name = |folder: OldHistory| folder.folder.file_name().unwrap().display().to_string();
         let mut names: Vec<String> = histories(jobs).into_iter().map(name).collect();
         names.sort();
         names

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::EVENTS;
 use super::event::{Event, Timed, VERSION};
-use crate::error::{Error, Kind, Result};
+use gristmill_base::error::{Error, Kind, Result};
 
 /// The events in a job's folder. A last line that is not whole is left out: it is being written, or its writer died.
 ///

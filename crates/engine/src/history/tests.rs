@@ -1,6 +1,6 @@
 use std::fs;
 
-use super::event::{MachineCpu, NodeRead, NodeSample, Outcome, Sample, VERSION};
+use super::event::{AttemptStatus, MachineCpu, NodeRead, NodeSample, Sample, VERSION};
 use super::*;
 use proptest::prelude::*;
 use serde_json::json;
@@ -15,7 +15,7 @@ fn submitted() -> Event {
         pid: 2,
         program: "0.1.0".into(),
         cwd: None,
-        origin: Origin {
+        origin: JobOrigin {
             argv: vec!["gristmill".into(), "sort".into()],
             host: "here".into(),
         },
@@ -49,9 +49,9 @@ fn any_sample() -> impl Strategy<Value = Event> {
 fn any_event() -> impl Strategy<Value = Event> {
     let text = || "\\PC{0,9}|[\\x00-\\x1f\"\\\\]{1,4}";
     let outcome = prop_oneof![
-        Just(Outcome::Succeeded),
-        Just(Outcome::Failed),
-        Just(Outcome::Killed)
+        Just(AttemptStatus::Succeeded),
+        Just(AttemptStatus::Failed),
+        Just(AttemptStatus::Killed)
     ];
     let read = (text(), any::<u64>()).prop_map(|(by, received_bytes)| NodeRead {
         kept_by: format!("{by} (2)"),

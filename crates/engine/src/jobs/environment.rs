@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::budget::Process;
-use crate::commit::Ownership;
-use crate::error::{Error, Kind, Result};
 use crate::history::HistoryConfig;
 use crate::plan::table::Common;
 use crate::runner::{Cluster, ClusterRunner, On, Runner, RunnerKind};
-use crate::storage::shared::SharedOutputs;
-use crate::storage::stores::Stores;
-use crate::task::UserTaskExecutor;
-use crate::worker::Command;
+use gristmill_base::budget::ProcessOwner;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_storage::shared::SharedOutputs;
+use gristmill_storage::stores::Stores;
+use gristmill_tasks::commit::Ownership;
+use gristmill_tasks::task::UserTaskExecutor;
+use gristmill_tasks::worker::WorkerCommand;
 
 /// What a job runs with, beside its options.
 #[derive(Debug, Clone)]
@@ -27,9 +27,9 @@ pub struct Environment {
     /// What user functions are run by, such as a Python: a job is resumed only with the same.
     pub interpreter: String,
     /// Whose process this is: what it holds is part of the budget.
-    pub process: Process,
+    pub process: ProcessOwner,
     /// What begins a process that runs tasks, for jobs that ask for such.
-    pub worker: Option<Command>,
+    pub worker: Option<WorkerCommand>,
     /// The agents that tasks run in, for jobs on a cluster.
     pub cluster: Option<Arc<Cluster>>,
 }

@@ -6,14 +6,14 @@ use super::environment::Environment;
 use super::monitor::JobMonitor;
 use super::registry::JobSpec;
 use super::report::JobReport;
-use super::steps::{Job, ReplayedHistory};
-use crate::budget::Process;
-use crate::error::Result;
+use super::steps::{ReplayedHistory, RunningJob};
 use crate::plan::explain::Explanation;
 use crate::runner::Control;
 use crate::runner::threads::from_panic;
-use crate::sys::descriptors::raise_open_files;
-use crate::sys::memory::keep_little_freed;
+use gristmill_base::budget::ProcessOwner;
+use gristmill_base::error::Result;
+use gristmill_base::sys::descriptors::raise_open_files;
+use gristmill_base::sys::memory::keep_little_freed;
 
 /// Runs a job from its beginning.
 pub(super) fn begin(spec: &JobSpec, environment: &Environment, control: &Control) -> JobReport {
@@ -34,7 +34,7 @@ pub(super) fn run_watched(
     watched: &JobMonitor,
     resumed: Option<&ReplayedHistory>,
 ) -> JobReport {
-    if environment.process == Process::Own {
+    if environment.process == ProcessOwner::Own {
         keep_little_freed();
     }
     raise_open_files();
@@ -43,7 +43,7 @@ pub(super) fn run_watched(
         store: environment.store.with_blocks(spec.common.blocks()),
         ..environment.clone()
     };
-    let mut job = Job::new(environment, spec.asked(), control, watched, resumed);
+    let mut job = RunningJob::new(environment, spec.asked(), control, watched, resumed);
     let run = AssertUnwindSafe(|| {
         job.resolve()?;
         if job.ends_published()? {
@@ -66,7 +66,7 @@ pub fn explain(spec: &JobSpec, environment: &Environment) -> Result<Explanation>
     let watched = JobMonitor::new(environment, &spec.common);
     let control = Control::default();
     raise_open_files(); // as the job itself would
-    let mut job = Job::new(environment, spec.asked(), &control, &watched, None);
+    let mut job = RunningJob::new(environment, spec.asked(), &control, &watched, None);
     job.resolve()?;
     let explained = spec.kind.explain(&job);
     explained.map_err(|error| job.under_limit(error))

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::steps::{Job, Output, refusal};
-use crate::error::{Error, Kind, Result};
+use super::steps::{JobOutput, RunningJob, refusal};
 use crate::plan::explain::Explanation;
-use crate::plan::table::{CommandSpec, Options};
-use crate::storage::stores::Stores;
-use crate::task::UserTaskExecutor;
+use crate::plan::table::{CommandOptions, CommandSpec};
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_storage::stores::Stores;
+use gristmill_tasks::task::UserTaskExecutor;
 
 /// What the engine needs to know of a kind of job. The implementor holds the options of one job.
-pub(super) trait JobKind: Options + Debug + Send + Sync {
+pub(super) trait JobKind: CommandOptions + Debug + Send + Sync {
     /// Runs the job to its end.
-    fn run(&self, job: &mut Job<'_>) -> Result<()>;
+    fn run(&self, job: &mut RunningJob<'_>) -> Result<()>;
 
     /// The command, as reports and histories name it, where that is not the table's name of the kind.
     fn command(&self) -> Option<&'static str> {
@@ -24,7 +24,7 @@ pub(super) trait JobKind: Options + Debug + Send + Sync {
     }
 
     /// What the job would do. A kind that does not say so has nothing to explain.
-    fn explain(&self, job: &Job<'_>) -> Result<Explanation> {
+    fn explain(&self, job: &RunningJob<'_>) -> Result<Explanation> {
         let message = format!("{} has no plan to explain", job.report.command);
         Err(Error::new(Kind::BadOption, "explain the job", message)
             .advise("see gristmill explain --help for jobs that have one"))
@@ -48,7 +48,7 @@ pub(super) trait JobKind: Options + Debug + Send + Sync {
     }
 
     /// What it publishes.
-    fn output(&self) -> Option<Output<'_>> {
+    fn output(&self) -> Option<JobOutput<'_>> {
         None
     }
 

@@ -3,25 +3,14 @@
 //!
 //! Hadoop needs two jobs for that, one that counts and one that sorts. Here the one reduce puts the counts in order.
 
-use std::io::Write;
-use std::ops::Range;
-use std::os::unix::ffi::OsStrExt;
-use std::sync::Arc;
+use gristmill_grep::PatternOptions;
 
-use gristmill_grep::{Pattern, PatternOptions};
-
-use super::kind::{Described, JobKind};
-use super::mapreduce::{self, text_job};
-use super::steps::{Job, Output};
-use crate::error::{Error, Kind, Result};
-use crate::lines::lines_of;
-use crate::names::name_of;
-use crate::plan::explain::Explanation;
-use crate::plan::mapreduce::MapReduceSpec;
+use super::kind::Described;
+use super::mapreduce::{NativeJob, pattern_of};
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
-use crate::storage::location::Location;
-use crate::storage::stores::Stores;
-use crate::task::{Mapper, NativeExecutor, Selection, UserTaskExecutor};
+use gristmill_base::error::Result;
+use gristmill_storage::location::Location;
+use gristmill_tasks::task::{KeySelection, LetterCase, LineKeys, Operator, OutputLine};
 
 options! {
     /// Options of `matchcount`, as given.
@@ -43,6 +32,7 @@ options! {
 impl Described for MatchcountSpec {
     const COMMAND: CommandSpec = CommandSpec {
         name: "matchcount",
+        function: None,
         help: "Count how often each match of a pattern occurs: lines of count, tab, match, largest first.",
         details: "The same as `grep --counts PATTERN IN... -o OUT`. One part, as by Hadoop's example grep.",
         example: "gristmill matchcount 'ERROR [A-Z]+' logs/ counts/",
@@ -62,28 +52,20 @@ impl Described for MatchcountSpec {
     };
 }
 
-impl JobKind for MatchcountSpec {
-    fn output(&self) -> Option<Output<'_>> {
-        Some(Output::Directory(&self.output))
+impl NativeJob for MatchcountSpec {
+    fn inputs(&self) -> &[Location] {
+        &self.inputs
     }
 
-    fn work(&self, store: Arc<Stores>) -> Option<Arc<dyn UserTaskExecutor>> {
-        Some(Arc::new(NativeExecutor::new(store, self.mapper().ok()?)))
+    fn directory(&self) -> &Location {
+        &self.output
     }
 
-    fn explain(&self, job: &Job<'_>) -> Result<Explanation> {
-        mapreduce::explain(job, &self.plan(job)?)
+    fn parts(&self) -> Result<Option<usize>> {
+        Ok(Some(1))
     }
 
-    fn run(&self, job: &mut Job<'_>) -> Result<()> {
-        let store = job.environment.store.clone();
-        let work = NativeExecutor::new(store, self.mapper()?).of_job(job.asked.options);
-        mapreduce::run_native(job, self.plan(job)?, Arc::new(work))
-    }
-}
-
-impl MatchcountSpec {
-    fn mapper(&self) -> Result<Matches> {
+    fn operator(&self) -> Result<Operator> {
         let options = PatternOptions {
             fixed: self.fixed_strings,
             ignore_case: self.ignore_case,
@@ -91,56 +73,16 @@ impl MatchcountSpec {
             whole_line: self.line_regexp,
             ..PatternOptions::default()
         };
-        let text = name_of(self.pattern.clone());
-        let pattern = Pattern::new(&[text.as_bytes()], options).map_err(|what| {
-            let message = format!("pattern: {what}");
-            Error::new(Kind::BadOption, "read the options", message).of_option("pattern")
-        })?;
-        let selection = Selection {
-            least: self
-                .min
-                .map(|least| i64::try_from(least).unwrap_or(i64::MAX)),
-            largest_first: true,
-            most: self.top,
-        };
-        Ok(Matches { pattern, selection })
-    }
-
-    fn plan(&self, job: &Job<'_>) -> Result<MapReduceSpec> {
-        self.mapper()?;
-        text_job(job, &self.inputs, Some(1), &self.output)
-    }
-}
-
-/// The matches of a pattern, counted.
-#[derive(Debug)]
-struct Matches {
-    pattern: Pattern,
-    selection: Selection,
-}
-
-impl Mapper for Matches {
-    fn map(
-        &self,
-        lines: &[u8],
-        count: &mut impl FnMut(&[u8], Range<usize>) -> Result<()>,
-    ) -> Result<()> {
-        lines_of(lines)
-            .try_for_each(|line| self.pattern.try_matches(line, |range| count(line, range)))
-    }
-
-    fn partition(&self, _key: &[u8], _partitions: u32) -> u32 {
-        0
-    }
-
-    fn write(&self, key: &[u8], number: i64, out: &mut Vec<u8>) {
-        let written = write!(out, "{number}\t");
-        debug_assert!(written.is_ok(), "memory takes all");
-        out.extend_from_slice(key);
-        out.push(b'\n');
-    }
-
-    fn selection(&self) -> Selection {
-        self.selection
+        let pattern = pattern_of("pattern", &self.pattern, options)?;
+        Ok(Operator {
+            keys: LineKeys::Matches(pattern, LetterCase::Matters),
+            selection: KeySelection {
+                least: self.min,
+                largest_first: true,
+                most: self.top,
+                ..KeySelection::default()
+            },
+            line: OutputLine::CountKey,
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,20 +10,21 @@ use serde_json::Value;
 
 use super::environment::Environment;
 use super::report::JobReport;
-use crate::budget::Budget;
-use crate::error::{Error, Result};
 use crate::history::event::{Event, FileVersion, Sample, VERSION};
 use crate::history::{Recorder, remove_old};
-use crate::names::spell;
 use crate::plan::explain::Explanation;
 use crate::plan::table::Common;
 use crate::runner::Control;
 use crate::runner::nodes::Nodes;
 use crate::runner::tree::Tree;
-use crate::storage::Stat;
-use crate::sys::machine::{machine_cpu, network_bytes};
-use crate::sys::memory::{descendants_bytes, resident_bytes};
-use crate::sys::threads::begin_in;
+use gristmill_base::budget::Budget;
+use gristmill_base::error::{Error, Result};
+use gristmill_base::names::spell;
+use gristmill_base::sync::lock;
+use gristmill_base::sys::machine::{machine_cpu, network_bytes};
+use gristmill_base::sys::memory::{descendants_bytes, resident_bytes};
+use gristmill_base::sys::threads::begin_in;
+use gristmill_storage::Stat;
 
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
@@ -85,12 +86,12 @@ impl JobMonitor {
 
     /// From now on it is this budget that samples tell of.
     pub(super) fn look_at(&self, budget: &Budget) {
-        *self.budget.lock().unwrap_or_else(PoisonError::into_inner) = Some(budget.clone());
+        *lock(&self.budget) = Some(budget.clone());
     }
 
     /// From now on samples tell of these nodes, too.
     pub(super) fn look_at_nodes(&self, nodes: Option<Arc<Nodes>>) {
-        *self.nodes.lock().unwrap_or_else(PoisonError::into_inner) = nodes;
+        *lock(&self.nodes) = nodes;
     }
 
     pub(super) fn submitted(&self, command: &str, environment: &Environment) {
@@ -148,8 +149,8 @@ impl JobMonitor {
         let (own_bytes, mapped_bytes) = resident_bytes();
         let below_bytes = if self.below { descendants_bytes() } else { 0 };
         let (net_rx_bytes, net_tx_bytes) = network_bytes();
-        let budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
-        let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let budget = lock(&self.budget);
+        let nodes = lock(&self.nodes);
         self.recorder.record(Event::Sample(Sample {
             user_s: used.user_s,
             sys_s: used.sys_s,

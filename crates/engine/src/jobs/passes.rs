@@ -10,13 +10,13 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::steps::{OutputLocations, wrong_report};
-use crate::driver::{Needs, Stage};
-use crate::error::Result;
-use crate::order::borders::Border;
+use super::steps::OutputLocations;
+use crate::driver::{Needs, Next, stage};
 use crate::plan::spill::MemoryLayout;
-use crate::spill::{BucketSizes, SpilledRun};
-use crate::task::{MergeRun, MergeRunsSpec, RunPlan, TaskReport, TaskSpec};
+use gristmill_base::error::Result;
+use gristmill_base::order::borders::Border;
+use gristmill_tasks::spill::{BucketSizes, SpilledRun};
+use gristmill_tasks::task::{MergeRun, MergeRunsSpec, RunPlan};
 
 /// A run that a task made.
 #[derive(Debug)]
@@ -37,23 +37,12 @@ impl MadeRun {
     }
 }
 
-/// What comes next for some runs.
-#[derive(Debug)]
-pub(super) enum Next {
-    /// This merges them to fewer first.
-    Pass(Stage),
-    /// One merge takes all of them.
-    Last(Vec<MadeRun>),
-}
-
-/// The runs of a plan on their way to its last merge.
+/// How the runs of a plan come to its last merge.
+#[derive(Debug, Clone)]
 pub(super) struct Passes {
     /// What merges of runs have in common.
     pub(super) plan: Arc<RunPlan>,
-    pub(super) numbers: MemoryLayout,
-    pub(super) tasks: TaskNumbers,
-    /// The runs of this pass: each group becomes one run.
-    groups: Vec<Vec<MadeRun>>,
+    pub(super) memory_layout: MemoryLayout,
 }
 
 impl Passes {
@@ -61,98 +50,70 @@ impl Passes {
     pub(super) fn new(
         places: &OutputLocations,
         borders: Vec<Border>,
-        numbers: MemoryLayout,
+        memory_layout: MemoryLayout,
     ) -> Self {
         let plan = RunPlan {
             shape: places.shape,
             unique: places.unique,
             borders,
             places: places.runs.clone(),
-            buffer_bytes: numbers.buffer_bytes,
+            buffer_bytes: memory_layout.buffer_bytes,
             compression: places.compression,
-            needed: numbers.needed,
+            needed: memory_layout.needed,
         };
         Passes {
             plan: Arc::new(plan),
-            numbers,
-            tasks: TaskNumbers::default(),
-            groups: Vec::new(),
+            memory_layout,
         }
     }
 
-    /// Forgets all runs: the plan's tasks begin again.
-    pub(super) fn restart(&mut self) {
-        self.tasks = TaskNumbers::default();
-        self.groups.clear();
-    }
-
-    /// What comes next for `runs`, of so many bytes.
+    /// Merges `runs`, of so many bytes, in passes until one merge takes all that are left: `last` goes on with those. What a
+    /// pass makes is shown to `passed`.
     ///
     /// # Errors
     /// Memory does not hold two of them.
-    pub(super) fn next(&mut self, runs: Vec<MadeRun>, bytes: u64) -> Result<Next> {
-        let groups = self.numbers.groups(&longest_of(&runs))?;
-        if groups.is_empty() {
-            return Ok(Next::Last(runs));
+    pub(super) fn merge<P, L>(
+        self,
+        runs: Vec<MadeRun>,
+        bytes: u64,
+        passed: P,
+        last: L,
+    ) -> Result<Next>
+    where
+        P: Fn(&[SpilledRun]) + Send + 'static,
+        L: FnOnce(Vec<MadeRun>) -> Result<Next> + Send + 'static,
+    {
+        let lengths = self.memory_layout.groups(&longest_of(&runs))?;
+        if lengths.is_empty() {
+            return last(runs);
         }
         let mut rest = runs.into_iter();
-        let groups = groups.into_iter();
-        let groups = groups.map(|len| rest.by_ref().take(len).collect());
-        self.groups = groups.collect();
-        let task = |(number, group): (u64, &Vec<MadeRun>)| {
-            TaskSpec::MergeRuns(MergeRunsSpec {
-                plan: Arc::clone(&self.plan),
-                runs: group.iter().map(|made| made.run.clone()).collect(),
-                source_bytes: self.numbers.source_bytes(&longest_of(group)),
-                number,
-            })
-        };
-        let together = (0..).zip(&self.groups).filter(|(_, group)| group.len() > 1);
+        let lengths = lengths.into_iter();
+        let groups: Vec<Vec<MadeRun>> = lengths
+            .map(|length| rest.by_ref().take(length).collect())
+            .collect();
+        let together = (0..).zip(&groups).filter(|(_, group)| group.len() > 1);
         let needs = together.clone().map(|(_, group)| makers(group)).collect();
-        let tasks = together.map(task).collect();
-        let stage = Stage::new("merge runs", bytes, tasks).needing(Needs::Each(needs));
-        Ok(Next::Pass(stage))
-    }
-
-    /// The runs after the pass with these reports; each run that was made is shown to `made`.
-    ///
-    /// # Errors
-    /// The reports are those of other tasks.
-    pub(super) fn over(
-        &mut self,
-        reports: Vec<TaskReport>,
-        mut made: impl FnMut(&SpilledRun),
-    ) -> Result<Vec<MadeRun>> {
-        let mut reports = (self.tasks.first..).zip(reports);
-        let mut runs = Vec::with_capacity(self.groups.len());
-        for mut group in std::mem::take(&mut self.groups) {
-            if group.len() < 2 {
-                runs.append(&mut group);
-                continue;
+        let task = |(number, group): (u64, &Vec<MadeRun>)| MergeRunsSpec {
+            plan: Arc::clone(&self.plan),
+            runs: group.iter().map(|made| made.run.clone()).collect(),
+            source_bytes: self.memory_layout.source_bytes(&longest_of(group)),
+            number,
+        };
+        let pass = stage("merge runs", bytes, together.map(task)).needing(Needs::Each(needs));
+        Ok(pass.then(move |merged| {
+            let (makers, merged): (Vec<u32>, Vec<SpilledRun>) = merged.of_tasks().unzip();
+            passed(&merged);
+            let mut merged = merged.into_iter().zip(makers);
+            let mut runs = Vec::with_capacity(groups.len());
+            for group in groups {
+                match group.len() {
+                    0 | 1 => runs.extend(group),
+                    _ => runs.extend(merged.next().map(|(run, by)| MadeRun::new(run, by))),
+                }
             }
-            let Some((by, TaskReport::MergeRuns(run))) = reports.next() else {
-                return Err(wrong_report());
-            };
-            made(&run);
-            runs.push(MadeRun::new(run, by));
-        }
-        Ok(runs)
-    }
-}
-
-/// The numbers of a plan's tasks, which the driver counts over all stages.
-#[derive(Debug, Default)]
-pub(super) struct TaskNumbers {
-    /// The first task of the stage whose reports come next.
-    pub(super) first: u32,
-    next: u32,
-}
-
-impl TaskNumbers {
-    /// Counts the tasks of the stage that is given out.
-    pub(super) fn count(&mut self, stage: Option<&Stage>) {
-        self.first = self.next;
-        self.next += stage.map_or(0, |stage| stage.tasks.len() as u32);
+            self.merge(runs, bytes, passed, last)
+        }))
     }
 }
 
@@ -192,22 +153,5 @@ mod tests {
         assert_eq!(of(&[]), [] as [Range<u32>; 0]);
         assert_eq!(of(&[3, 4, 3, 4, 5]), [3..6]); // of a stream, whose tasks took turns
         assert_eq!(of(&[7, 1, 9, 2]), [1..3, 7..8, 9..10]);
-    }
-
-    #[test]
-    fn tasks_are_numbered_over_stages() {
-        let stage = |tasks| {
-            let spec = crate::task::SampleSpec {
-                stretches: Vec::new(),
-                record_bytes: 100,
-            };
-            Stage::new("stage", 0, vec![TaskSpec::Sample(spec); tasks])
-        };
-        let mut numbers = TaskNumbers::default();
-        let firsts = [3, 0, 2].map(|tasks| {
-            numbers.count(Some(&stage(tasks)));
-            numbers.first
-        });
-        assert_eq!(firsts, [0, 3, 3]);
     }
 }

@@ -12,26 +12,27 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::distinct::DistinctSpec;
 use super::environment::stores_of;
 use super::kind::{Described, JobKind};
 use super::mapreduce::Mapreduce;
 use super::matchcount::MatchcountSpec;
-use super::resume::Resume;
+use super::resume::command::Resume;
 use super::sort::SortSpec;
-use super::steps::{Asked, Output};
+use super::steps::{JobOutput, JobRequest};
 use super::teragen::TeragenSpec;
 use super::terasort::TerasortSpec;
 use super::teravalidate::TeravalidateSpec;
 use super::wordcount::WordcountSpec;
-use crate::commit::{InPlace, default_spill_dir};
-use crate::error::{Error, Kind, Result};
-use crate::names::spell;
-use crate::plan::table::{CommandSpec, Common, Options as _};
+use crate::plan::table::{CommandOptions as _, CommandSpec, Common};
 use crate::runner::On;
-use crate::storage::LocalDisk;
-use crate::storage::location::{Location, parent_of};
-use crate::storage::stores::Stores;
-use crate::task::UserTaskExecutor;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::names::spell;
+use gristmill_storage::LocalDisk;
+use gristmill_storage::location::{Location, parent_of};
+use gristmill_storage::stores::Stores;
+use gristmill_tasks::commit::{InPlace, default_spill_dir};
+use gristmill_tasks::task::UserTaskExecutor;
 
 /// What a file would be called, beside which files lie that go to a stream; there never is one of this name.
 const COLLECTED: &str = "gristmill-output";
@@ -44,6 +45,7 @@ const KINDS: &[Registered] = &[
     Registered::kind::<TeravalidateSpec>(),
     Registered::kind::<WordcountSpec>(),
     Registered::kind::<MatchcountSpec>(),
+    Registered::kind::<DistinctSpec>(),
     Registered::kind::<Resume>(),
     Registered::kind::<Mapreduce>(),
 ];
@@ -161,7 +163,7 @@ impl JobSpec {
             false => SpillChoice::Given,
         };
         let kind = (registered.read)(own)?;
-        let output = kind.output().map(Output::path);
+        let output = kind.output().map(JobOutput::path);
         let is_remote = output.is_some_and(Location::is_remote);
         if is_remote && common.spill_dir.is_empty() {
             common.spill_dir.push(".".into()); // runs and the job's folder are on a local disk
@@ -177,8 +179,8 @@ impl JobSpec {
     }
 
     /// What was asked for, whatever the kind of job.
-    pub(super) fn asked(&self) -> Asked<'_> {
-        Asked {
+    pub(super) fn asked(&self) -> JobRequest<'_> {
+        JobRequest {
             command: self.command,
             common: &self.common,
             options: &self.text,
@@ -186,7 +188,7 @@ impl JobSpec {
             output: self
                 .collected
                 .as_ref()
-                .map(Output::File)
+                .map(JobOutput::File)
                 .or_else(|| self.kind.output()),
         }
     }
@@ -215,7 +217,7 @@ impl JobSpec {
                 Err(_) => self,
             };
         }
-        let output = self.kind.output().map(Output::path);
+        let output = self.kind.output().map(JobOutput::path);
         let parent = output.and_then(Location::local).map(parent_of);
         let is_shared = |path: &Path| disk.shared_mount(path).is_some();
         if self.common.spill_dir.is_empty()
@@ -247,7 +249,7 @@ impl JobSpec {
 
     /// Whether the output is a file that no new one can take the place of.
     fn writes_in_place(&self, disk: &dyn LocalDisk) -> bool {
-        let Some(Output::File(target)) = self.kind.output() else {
+        let Some(JobOutput::File(target)) = self.kind.output() else {
             return false;
         };
         let path = target.local();
@@ -307,8 +309,8 @@ fn wrong(message: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::JobOption;
     use crate::plan::table::ValueKind;
+    use gristmill_base::error::JobOption;
 
     /// A value that an option of this kind takes.
     fn value_of(name: &str, kind: ValueKind) -> Value {

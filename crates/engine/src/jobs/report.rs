@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{Error, Kind, Result, Spelling};
 use crate::runner::phases::Phase;
+use gristmill_base::error::{Error, Kind, Result, Spelling};
 
 /// How a job ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -35,7 +35,7 @@ impl Status {
 
 /// What went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Failure {
+pub struct JobFailure {
     /// The stable name of the kind of error.
     pub kind: &'static str,
     /// One paragraph for people.
@@ -108,7 +108,7 @@ pub struct JobReport {
     /// What the user was told before the job's tasks began.
     pub notices: Vec<String>,
     /// What went wrong, if anything did.
-    pub error: Option<Failure>,
+    pub error: Option<JobFailure>,
     /// The same, for programs in Rust.
     #[serde(skip)]
     pub failure: Option<Error>,
@@ -200,8 +200,8 @@ impl JobReport {
     }
 }
 
-fn failure(error: &Error) -> Failure {
-    Failure {
+fn failure(error: &Error) -> JobFailure {
+    JobFailure {
         kind: error.kind().name(),
         message: error.to_string(),
         context: error.context().iter().cloned().collect(),

@@ -8,16 +8,17 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::passes::{MadeRun, Next, Passes, longest_of, makers};
-use super::steps::{Job, lock, wrong_report};
-use crate::driver::{Needs, Plan, Stage};
-use crate::error::{Error, JobOption, Kind, Result};
-use crate::merge::output::MergeProof;
-use crate::order::borders::Border;
-use crate::record::shape::Shape;
-use crate::record::table_keys::TableKeys;
-use crate::spill::{LeftOut, SpilledRun};
-use crate::task::{MergeSpec, MergeTarget, SpillInput, SpillSpec, TaskReport, TaskSpec};
+use super::passes::{MadeRun, Passes, longest_of, makers};
+use super::steps::RunningJob;
+use crate::driver::{Needs, Next, Reports, stage};
+use gristmill_base::error::{Error, JobOption, Kind, Result};
+use gristmill_base::order::borders::Border;
+use gristmill_base::record::shape::Shape;
+use gristmill_base::record::table_keys::TableKeys;
+use gristmill_base::sync::lock;
+use gristmill_tasks::merge::output::MergeProof;
+use gristmill_tasks::spill::{LeftOut, SpilledRun};
+use gristmill_tasks::task::{MergeSpec, MergeTarget, SpillInput, SpillSpec};
 
 /// What was read, spilled and merged.
 #[derive(Debug, Default)]
@@ -53,15 +54,9 @@ pub(super) struct RunOutcome {
 /// Gives the tasks' targets, from the bytes and records of each bucket.
 pub(super) type Targets = Box<dyn FnMut(&[(u64, u64)]) -> Result<Vec<MergeTarget>> + Send>;
 
-/// Gives the borders, from the reports of the sample tasks.
-pub(super) type Borders = Box<dyn FnMut(Vec<TaskReport>) -> Result<Vec<Border>> + Send>;
-
-/// The stages of a sort by runs.
+/// What a sort by runs does once it knows where its output is cut.
 pub(super) struct RunSort {
     pub(super) input_bytes: u64,
-    /// The stage that samples; none where there is nothing to cut.
-    pub(super) sample: Option<Stage>,
-    pub(super) borders: Borders,
     pub(super) passes: Passes,
     pub(super) inputs: Vec<SpillInput>,
     /// GNU sort's options for keys; none where lines have none.
@@ -70,51 +65,28 @@ pub(super) struct RunSort {
     pub(super) table: Option<TableKeys>,
     pub(super) targets: Targets,
     pub(super) outcome: Arc<Mutex<RunOutcome>>,
-    pub(super) step: Step,
-}
-
-/// Which stage's reports come next.
-#[derive(Debug, Default)]
-pub(super) enum Step {
-    /// None yet.
-    #[default]
-    Begin,
-    /// The sample's.
-    Sample,
-    /// The spill's.
-    Spill,
-    /// Those of a pass.
-    Pass,
-    /// The last merge's.
-    Merge(Vec<MergeTarget>),
 }
 
 impl RunSort {
-    fn spill(&mut self, reports: Vec<TaskReport>) -> Result<Stage> {
-        let Passes { plan, numbers, .. } = &mut self.passes;
-        Arc::make_mut(plan).borders = (self.borders)(reports)?;
-        self.step = Step::Spill;
-        let (keys, table) = (&self.keys, &self.table);
-        let task = |input: &SpillInput| {
-            TaskSpec::Spill(SpillSpec {
-                keys: keys.clone(),
-                table: table.clone(),
-                input: input.clone(),
-                runs: Arc::clone(plan),
-                chunk_bytes: numbers.chunk_bytes,
-                typical_bytes: numbers.typical_bytes as usize,
-            })
+    /// Spills the input as runs that are cut at these borders, and merges them.
+    pub(super) fn begin(mut self, borders: Vec<Border>) -> Next {
+        Arc::make_mut(&mut self.passes.plan).borders = borders;
+        let memory_layout = &self.passes.memory_layout;
+        let task = |input: &SpillInput| SpillSpec {
+            keys: self.keys.clone(),
+            table: self.table.clone(),
+            input: input.clone(),
+            runs: Arc::clone(&self.passes.plan),
+            chunk_bytes: memory_layout.chunk_bytes,
+            typical_bytes: memory_layout.typical_bytes as usize,
         };
-        let tasks = self.inputs.iter().map(task).collect();
-        Ok(Stage::new("spill", self.input_bytes, tasks))
+        let spill = stage("spill", self.input_bytes, self.inputs.iter().map(task));
+        spill.then(move |reports| self.spilled(reports))
     }
 
-    fn spilled(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
+    fn spilled(self, reports: Reports<Vec<SpilledRun>>) -> Result<Next> {
         let mut runs = Vec::new();
-        for ((by, report), input) in (self.passes.tasks.first..).zip(reports).zip(&self.inputs) {
-            let TaskReport::Spill(of_task) = report else {
-                return Err(wrong_report());
-            };
+        for ((by, of_task), input) in reports.of_tasks().zip(&self.inputs) {
             runs.extend(of_task.into_iter().map(|run| (input, run, by)));
         }
         // In input order: the tasks of a stream, which stand together, took turns.
@@ -123,23 +95,21 @@ impl RunSort {
         {
             same.sort_by_key(|(_, run, _)| run.number);
         }
-        {
+        let bytes = {
             let mut outcome = lock(&self.outcome);
             outcome.runs = runs.len() as u64;
             for (_, run, _) in &runs {
-                outcome.records_read += run.records_read;
-                outcome.first_records += run.records;
-                outcome.first_bytes += run.bytes;
-                outcome.first_disk_bytes += run.disk_bytes();
-                outcome.bytes_read += run.bytes_read;
-                outcome.checksum_read += run.checksum_read;
-                outcome.left_out += run.left_out.clone();
-                outcome.count_spilled(run);
+                outcome.count_read(run);
             }
             self.check_bad_rows(outcome.left_out.bad_rows)?;
-        }
+            outcome.bytes_read
+        };
         let made = |(_, run, by)| MadeRun::new(run, by);
-        self.merge(runs.into_iter().map(made).collect())
+        let runs = runs.into_iter().map(made).collect();
+        let outcome = Arc::clone(&self.outcome);
+        let passed = move |runs: &[SpilledRun]| lock(&outcome).count_pass(runs);
+        let passes = self.passes.clone();
+        passes.merge(runs, bytes, passed, |runs| self.last_merge(runs))
     }
 
     /// Fails if more rows cannot be read than may be left out, before anything is written: each task has counted its own.
@@ -158,81 +128,52 @@ impl RunSort {
             .advise_options("correct the rows, or leave all of them out: give {}", [all]))
     }
 
-    /// The next stage, whichever it is.
-    fn merge(&mut self, runs: Vec<MadeRun>) -> Result<Option<Stage>> {
-        let bytes = lock(&self.outcome).bytes_read;
-        let stage = match self.passes.next(runs, bytes)? {
-            Next::Last(runs) => self.last_merge(runs)?,
-            Next::Pass(stage) => {
-                lock(&self.outcome).passes += 1;
-                self.step = Step::Pass;
-                stage
-            }
-        };
-        Ok(Some(stage))
-    }
-
-    fn passed(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
-        let count = |run: &SpilledRun| lock(&self.outcome).count_spilled(run);
-        let runs = self.passes.over(reports, count)?;
-        self.merge(runs)
-    }
-
-    fn last_merge(&mut self, runs: Vec<MadeRun>) -> Result<Stage> {
-        let mut sizes = vec![(0, 0); self.passes.plan.borders.len() + 1];
+    fn last_merge(mut self, runs: Vec<MadeRun>) -> Result<Next> {
+        let Passes {
+            plan,
+            memory_layout,
+        } = &self.passes;
+        let mut sizes = vec![(0, 0); plan.borders.len() + 1];
         runs.iter().for_each(|made| made.buckets.add_to(&mut sizes));
         let targets = (self.targets)(&sizes)?;
-        let source_bytes = self.passes.numbers.source_bytes(&longest_of(&runs));
+        let source_bytes = memory_layout.source_bytes(&longest_of(&runs));
         let needs = Needs::All(makers(&runs));
         let runs = Arc::new(runs.into_iter().map(|made| made.run).collect());
-        let task = |target: &MergeTarget| {
-            TaskSpec::Merge(MergeSpec {
-                plan: Arc::clone(&self.passes.plan),
-                runs: Arc::clone(&runs),
-                source_bytes,
-                target: target.clone(),
-            })
+        let task = |target: &MergeTarget| MergeSpec {
+            plan: Arc::clone(plan),
+            runs: Arc::clone(&runs),
+            source_bytes,
+            target: target.clone(),
         };
-        let tasks = targets.iter().map(task).collect();
-        self.step = Step::Merge(targets);
-        lock(&self.outcome).merging = true;
         let bytes = sizes.iter().map(|size| size.0).sum();
-        Ok(Stage::new("merge", bytes, tasks).needing(needs))
-    }
-
-    fn merged(&mut self, reports: Vec<TaskReport>, targets: Vec<MergeTarget>) -> Result<()> {
-        let mut outcome = lock(&self.outcome);
-        for (report, target) in reports.into_iter().zip(targets) {
-            let TaskReport::Merge(report) = report else {
-                return Err(wrong_report());
-            };
-            outcome.merged.push((target, report.proofs));
-        }
-        Ok(())
-    }
-}
-
-impl Plan for RunSort {
-    fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
-        let stage = match std::mem::take(&mut self.step) {
-            Step::Begin => match self.sample.take() {
-                Some(stage) => {
-                    self.step = Step::Sample;
-                    Some(stage)
-                }
-                None => Some(self.spill(reports)?),
-            },
-            Step::Sample => Some(self.spill(reports)?),
-            Step::Spill => self.spilled(reports)?,
-            Step::Pass => self.passed(reports)?,
-            Step::Merge(targets) => self.merged(reports, targets).map(|()| None)?,
-        };
-        self.passes.tasks.count(stage.as_ref());
-        Ok(stage)
+        let merge = stage("merge", bytes, targets.iter().map(task)).needing(needs);
+        lock(&self.outcome).merging = true;
+        Ok(merge.then(move |reports| {
+            let proofs = reports.into_iter().map(|report| report.proofs);
+            lock(&self.outcome).merged = targets.into_iter().zip(proofs).collect();
+            Ok(Next::end())
+        }))
     }
 }
 
 impl RunOutcome {
+    /// Counts a run of the first generation, and what was read for it.
+    fn count_read(&mut self, run: &SpilledRun) {
+        self.records_read += run.records_read;
+        self.first_records += run.records;
+        self.first_bytes += run.bytes;
+        self.first_disk_bytes += run.disk_bytes();
+        self.bytes_read += run.bytes_read;
+        self.checksum_read += run.checksum_read;
+        self.left_out += run.left_out.clone();
+        self.count_spilled(run);
+    }
+
+    fn count_pass(&mut self, runs: &[SpilledRun]) {
+        self.passes += 1;
+        runs.iter().for_each(|run| self.count_spilled(run));
+    }
+
     fn count_spilled(&mut self, run: &SpilledRun) {
         self.spilled_records += run.records;
         self.disk_bytes += run.disk_bytes();
@@ -280,7 +221,7 @@ impl RunOutcome {
 }
 
 /// Counts what was spilled, with Hadoop's names where it has them.
-pub(super) fn count_runs(job: &mut Job<'_>, input_bytes: u64, outcome: &RunOutcome) {
+pub(super) fn count_runs(job: &mut RunningJob<'_>, input_bytes: u64, outcome: &RunOutcome) {
     let written: u64 = outcome.merged_bytes();
     let report = &mut job.report;
     report.count("MAP_OUTPUT_BYTES", outcome.first_bytes);

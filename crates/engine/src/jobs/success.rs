@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Kind, Result};
-use crate::names::spell;
-use crate::order::check::OrderCheck;
-use crate::record::checksum::Hex;
-use crate::reduce::RangeProof;
-use crate::storage::objects::Upload;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::names::spell;
+use gristmill_base::order::check::OrderCheck;
+use gristmill_base::record::checksum::Hex;
+use gristmill_storage::objects::Upload;
+use gristmill_tasks::reduce::RangeProof;
 
 /// What a part file holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,8 +123,8 @@ impl OutputProof {
             bytes: proof.check.records * record_bytes,
             records: proof.check.records,
             checksum: Hex(proof.checksum).to_string(),
-            first_key: proof.check.ends.map(|(first, _)| hex(&first)),
-            last_key: proof.check.ends.map(|(_, last)| hex(&last)),
+            first_key: proof.check.ends.map(|(first, _)| hex::encode(first)),
+            last_key: proof.check.ends.map(|(_, last)| hex::encode(last)),
         };
         Success {
             format: 1,
@@ -147,10 +147,6 @@ pub(super) fn success_bytes(proof: &impl Serialize) -> Result<Vec<u8>> {
         .map_err(|error| Error::bug("write the proof", error.to_string()))?;
     bytes.push(b'\n');
     Ok(bytes)
-}
-
-fn hex(key: &[u8]) -> String {
-    key.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn failed(message: String) -> Error {

@@ -4,24 +4,23 @@ use std::path::PathBuf;
 
 use super::kind::{Described, JobKind};
 use super::report::JobReport;
-use super::steps::{Directory, Job, Output, Proven, wrong_report};
+use super::steps::{JobOutput, OutputDirectory, Proven, RunningJob};
 use super::success::{OutputProof, success_bytes};
-use crate::driver::Stage;
-use crate::error::{Error, Kind, Result};
+use crate::driver::stage;
 use crate::plan::amount::{Rows, check_count, check_split_size};
 use crate::plan::sort::{default_parts, part_name};
 use crate::plan::table::{CommandSpec, argument, option, options};
-use crate::record::RECORD_BYTES;
-use crate::record::checksum::Hex;
-use crate::record::layout::Layout;
-use crate::record::shape::Shape;
-use crate::split::{splits, stride};
-use crate::storage::Caps;
-use crate::storage::input::InputRange;
-use crate::storage::location::Location;
-use crate::task::{
-    GENERATE_WORKER_BYTES, GenerateSpec, InProcess, Node, OutputFile, TaskContext, TaskReport,
-    TaskSpec,
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::record::RECORD_BYTES;
+use gristmill_base::record::checksum::Hex;
+use gristmill_base::record::layout::RecordLayout;
+use gristmill_base::record::shape::Shape;
+use gristmill_storage::Caps;
+use gristmill_storage::input::InputRange;
+use gristmill_storage::location::Location;
+use gristmill_tasks::split::{splits, stride};
+use gristmill_tasks::task::{
+    GENERATE_WORKER_BYTES, GenerateSpec, InProcess, NodeContext, OutputFile, TaskContext,
 };
 
 const RECORD: u64 = RECORD_BYTES as u64;
@@ -37,7 +36,7 @@ options! {
     pub(in crate::jobs) struct TeragenSpec {
         rows: Rows = argument("How many records; k, m, b, t stand for 10^3, 10^6, 10^9, 10^12."),
         output: Location = argument("The directory to make."),
-        layout: Layout = option(
+        layout: RecordLayout = option(
             "hadoop",
             "Bytes after the key: as Hadoop's TeraGen, as gensort 1.5 (incompressible), or as gensort -a (text).",
         ),
@@ -50,6 +49,7 @@ options! {
 impl Described for TeragenSpec {
     const COMMAND: CommandSpec = CommandSpec {
         name: "teragen",
+        function: None,
         help: "Make records of the sort benchmark: 100 bytes each, the first ten the key.",
         details: "",
         example: "gristmill teragen 10m data/",
@@ -80,11 +80,11 @@ impl Described for TeragenSpec {
 }
 
 impl JobKind for TeragenSpec {
-    fn output(&self) -> Option<Output<'_>> {
-        Some(Output::Directory(&self.output))
+    fn output(&self) -> Option<JobOutput<'_>> {
+        Some(JobOutput::Directory(&self.output))
     }
 
-    fn run(&self, job: &mut Job<'_>) -> Result<()> {
+    fn run(&self, job: &mut RunningJob<'_>) -> Result<()> {
         check_count("files", self.files, FILES_MAX)?;
         job.check_worker_memory(GENERATE_WORKER_BYTES)?;
         let split_bytes = check_split_size(job.common.split_size)?.unwrap_or(TASK_BYTES);
@@ -93,7 +93,7 @@ impl JobKind for TeragenSpec {
             .files
             .unwrap_or_else(|| default_parts(bytes).min(FILES_MAX));
         let names: Vec<PathBuf> = (0..files).map(|file| part_name('m', file).into()).collect();
-        let directory = Directory {
+        let directory = OutputDirectory {
             path: &self.output,
             names: &names,
             bytes,
@@ -109,18 +109,13 @@ impl JobKind for TeragenSpec {
             };
             let paths = names.iter().map(|name| committer.path_of(name));
             let tasks = tasks(self, bytes / RECORD, task_bytes, paths);
-            let specs = tasks
-                .iter()
-                .map(|(_, spec)| TaskSpec::Generate(spec.clone()));
-            let stage = Stage::new("generate", bytes, specs.collect());
-            let node = Node::new(store, job.budget());
+            let specs = tasks.iter().map(|(_, spec)| spec.clone());
+            let stage = stage("generate", bytes, specs);
+            let node = NodeContext::new(store, job.budget());
             let context = TaskContext::new(job.shared(Vec::new()), node, InProcess::Nothing);
             let reports = job.run_stage(stage, &context, Some(places))?;
             let mut proof = OutputProof::new(files);
-            for ((file, _), report) in tasks.iter().zip(reports) {
-                let TaskReport::Generate(range) = report else {
-                    return Err(wrong_report());
-                };
+            for ((file, _), range) in tasks.iter().zip(reports) {
                 let part = &mut proof.parts[*file]; // whose keys have no order
                 part.check.records += range.check.records;
                 part.checksum += range.checksum;

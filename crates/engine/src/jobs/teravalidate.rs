@@ -7,21 +7,20 @@
 use std::os::unix::ffi::OsStrExt;
 
 use super::kind::{Described, JobKind};
-use super::steps::{Job, wrong_report};
-use crate::driver::Stage;
-use crate::error::{Error, Kind, Result};
-use crate::names::show_path;
-use crate::order::check::{KEPT_MISORDERS, Key, Misorder, OrderCheck, key_text};
+use super::steps::RunningJob;
+use crate::driver::stage;
 use crate::plan::amount::check_split_size;
 use crate::plan::table::{CommandSpec, argument, option, options};
-use crate::record::RECORD_BYTES;
-use crate::record::checksum::Hex;
-use crate::split::{check_unchanged, check_whole_records, input_files, splits, stride};
-use crate::storage::input::InputFile;
-use crate::storage::location::Location;
-use crate::task::{
-    InProcess, JobShared, Node, TaskContext, TaskReport, TaskSpec, VALIDATE_WORKER_BYTES,
-    ValidateSpec,
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::names::show_path;
+use gristmill_base::order::check::{KEPT_MISORDERS, Key, Misorder, OrderCheck, key_text};
+use gristmill_base::record::RECORD_BYTES;
+use gristmill_base::record::checksum::Hex;
+use gristmill_storage::input::InputFile;
+use gristmill_storage::location::Location;
+use gristmill_tasks::split::{check_unchanged, check_whole_records, input_files, splits, stride};
+use gristmill_tasks::task::{
+    InProcess, JobShared, NodeContext, TaskContext, VALIDATE_WORKER_BYTES, ValidateSpec,
 };
 
 const RECORD: u64 = RECORD_BYTES as u64;
@@ -43,6 +42,7 @@ options! {
 impl Described for TeravalidateSpec {
     const COMMAND: CommandSpec = CommandSpec {
         name: "teravalidate",
+        function: None,
         help: "Check that the files of a directory are in order, and sum the checksums of their records.",
         details: "With --json, the field `report` has the lines that Hadoop's TeraValidate writes. If the check fails, the exit code is 1; in Python it raises ValueError, and `gm.report_of(error)` gives the report.",
         example: "gristmill teravalidate sorted/ --against data/",
@@ -71,7 +71,7 @@ impl Described for TeravalidateSpec {
 }
 
 impl JobKind for TeravalidateSpec {
-    fn run(&self, job: &mut Job<'_>) -> Result<()> {
+    fn run(&self, job: &mut RunningJob<'_>) -> Result<()> {
         job.check_worker_memory(VALIDATE_WORKER_BYTES)?;
         let against = self
             .against
@@ -128,13 +128,13 @@ fn name_of(location: &Location) -> String {
 
 /// What the files hold.
 #[derive(Debug)]
-struct Found {
+struct ValidatedFiles {
     /// Of each file.
     checks: Vec<OrderCheck>,
     checksum: u128,
 }
 
-impl Found {
+impl ValidatedFiles {
     fn records(&self) -> u64 {
         self.checks.iter().map(|check| check.records).sum()
     }
@@ -148,15 +148,18 @@ impl Found {
 }
 
 /// Runs the validate tasks over `files`: every file in ranges, whose reports are joined in order.
-fn check(job: &mut Job<'_>, stage: &'static str, files: &[InputFile]) -> Result<Found> {
+fn check(
+    job: &mut RunningJob<'_>,
+    name: &'static str,
+    files: &[InputFile],
+) -> Result<ValidatedFiles> {
     check_whole_records(files, RECORD_BYTES)?;
     let sizes: Vec<u64> = files.iter().map(|file| file.stat.bytes).collect();
     let split_bytes = check_split_size(job.common.split_size)?.unwrap_or(TASK_BYTES);
     let pieces = splits(&sizes, split_bytes, stride(RECORD)).concat();
-    let task = |piece| TaskSpec::Validate(ValidateSpec { piece });
-    let tasks = pieces.into_iter().map(task).collect();
-    let stage = Stage::new(stage, sizes.iter().sum(), tasks);
-    let node = Node::new(job.environment.store.clone(), job.budget());
+    let tasks = pieces.into_iter().map(|piece| ValidateSpec { piece });
+    let stage = stage(name, sizes.iter().sum(), tasks);
+    let node = NodeContext::new(job.environment.store.clone(), job.budget());
     let shared = JobShared {
         ahead_bytes: job.bytes_beside(VALIDATE_WORKER_BYTES, files),
         ..job.shared(files.to_vec())
@@ -164,14 +167,11 @@ fn check(job: &mut Job<'_>, stage: &'static str, files: &[InputFile]) -> Result<
     let context = TaskContext::new(shared, node, InProcess::Nothing);
     let reports = job.run_stage(stage, &context, None)?;
     check_unchanged(job.store(), files)?;
-    let mut found = Found {
+    let mut found = ValidatedFiles {
         checks: vec![OrderCheck::default(); files.len()],
         checksum: 0,
     };
     for report in reports {
-        let TaskReport::Validate(report) = report else {
-            return Err(wrong_report());
-        };
         found.checks[report.piece.file].join(&report.check);
         found.checksum += report.checksum;
     }
@@ -287,7 +287,7 @@ enum Against {
 
 impl Against {
     /// A path that exists, or else a checksum.
-    fn resolve(job: &Job<'_>, given: &Location) -> Result<Self> {
+    fn resolve(job: &RunningJob<'_>, given: &Location) -> Result<Self> {
         if job.store().stat(given)?.is_some() {
             let files = input_files(job.store(), std::slice::from_ref(given))?;
             return Ok(Against::Files(given.clone(), files));
@@ -308,7 +308,7 @@ impl Against {
         }
     }
 
-    fn compare(&self, job: &mut Job<'_>, found: &Found) -> Result<()> {
+    fn compare(&self, job: &mut RunningJob<'_>, found: &ValidatedFiles) -> Result<()> {
         let (same, other) = match self {
             Against::Checksum(checksum) => (
                 *checksum == found.checksum,

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 
-pub use crate::error::show_bytes;
-use crate::error::{Error, Kind, Result};
+pub use gristmill_base::error::show_bytes;
+use gristmill_base::error::{Error, Kind, Result};
 
 /// The first number of bytes that is too large for a file, and for memory: 2^63.
 const BYTES_END: f64 = (1_u64 << 63) as f64;
@@ -13,16 +13,16 @@ const BYTES_END: f64 = (1_u64 << 63) as f64;
 /// Bytes. `K`, `M`, `G`, `T` are powers of 1000, `KiB`, `MiB`, `GiB`, `TiB` of 1024; a `B` may follow.
 ///
 /// ```
-/// use gristmill_engine::plan::amount::Bytes;
-/// assert_eq!("512M".parse(), Ok(Bytes(512_000_000)));
-/// assert_eq!("1.5GiB".parse(), Ok(Bytes(1_610_612_736)));
-/// assert!("12 parsecs".parse::<Bytes>().is_err());
-/// assert!("10000000T".parse::<Bytes>().is_err());
+/// use gristmill_engine::plan::amount::ByteAmount;
+/// assert_eq!("512M".parse(), Ok(ByteAmount(512_000_000)));
+/// assert_eq!("1.5GiB".parse(), Ok(ByteAmount(1_610_612_736)));
+/// assert!("12 parsecs".parse::<ByteAmount>().is_err());
+/// assert!("10000000T".parse::<ByteAmount>().is_err());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Bytes(pub u64);
+pub struct ByteAmount(pub u64);
 
-impl FromStr for Bytes {
+impl FromStr for ByteAmount {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -50,7 +50,9 @@ impl FromStr for Bytes {
             (Some(number), Some(factor)) if number * factor >= BYTES_END => {
                 Err(wrong("a size of less than 8 EiB", text, "512M, 8G or 1GiB"))
             }
-            (Some(number), Some(factor)) if number >= 0.0 => Ok(Bytes((number * factor) as u64)),
+            (Some(number), Some(factor)) if number >= 0.0 => {
+                Ok(ByteAmount((number * factor) as u64))
+            }
             _ => Err(wrong("a size", text, "512M, 8G or 1GiB")),
         }
     }
@@ -117,9 +119,9 @@ pub fn check_count(name: &str, given: Option<usize>, most: usize) -> Result<()> 
 const SPLIT_BYTES_MIN: u64 = 102_400;
 
 /// Bytes of a task's work, if the user says how many.
-pub fn check_split_size(given: Option<Bytes>) -> Result<Option<u64>> {
+pub fn check_split_size(given: Option<ByteAmount>) -> Result<Option<u64>> {
     match given {
-        Some(Bytes(bytes)) if bytes < SPLIT_BYTES_MIN => Err(Error::new(
+        Some(ByteAmount(bytes)) if bytes < SPLIT_BYTES_MIN => Err(Error::new(
             Kind::BadOption,
             "read the options",
             format!("split_size must be {SPLIT_BYTES_MIN} bytes or more, and {bytes} were given"),
@@ -149,7 +151,7 @@ where
         .map_err(|error: Error| D::Error::custom(error.says()))
 }
 
-impl<'de> Deserialize<'de> for Bytes {
+impl<'de> Deserialize<'de> for ByteAmount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         from_json(deserializer)
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::codec::Codec;
+use gristmill_storage::codec::Codec;
 
 /// How an output is compressed.
 ///

@@ -9,7 +9,7 @@
 //! merge while another still gives back: for them a new run more is counted.
 
 use super::spill::MemoryLayout;
-use crate::sorted_run::{RunCompression, file_bytes_max};
+use gristmill_storage::sorted_run::{RunCompression, file_bytes_max};
 
 /// Files that are no runs: a lock, and folders.
 const BESIDE_BYTES: u64 = 16 << 10;
@@ -30,18 +30,18 @@ impl RunDisk {
     /// ```
     /// use gristmill_engine::plan::disk::RunDisk;
     /// use gristmill_engine::plan::spill::MemoryLayout;
-    /// let numbers = MemoryLayout::new(2_000_000_000, 2, 100, 100)?.opening(10);
-    /// let disk = |runs| RunDisk::of(&numbers, vec![10 << 20; runs], 1, 2);
+    /// let memory_layout = MemoryLayout::new(2_000_000_000, 2, 100, 100)?.opening(10);
+    /// let disk = |runs| RunDisk::of(&memory_layout, vec![10 << 20; runs], 1, 2);
     /// assert_eq!(disk(10).passes_bytes, 0);
     /// assert_eq!(disk(20).passes_bytes >> 20, 200); // two workers double all runs at once
     /// assert_eq!(disk(100).passes_bytes >> 20, 300); // three of ten
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
-    pub fn of(numbers: &MemoryLayout, runs: Vec<u64>, buckets: u64, workers: usize) -> Self {
+    pub fn of(memory_layout: &MemoryLayout, runs: Vec<u64>, buckets: u64, workers: usize) -> Self {
         let file = |bytes| file_bytes_max(RunCompression::None, bytes, buckets).unwrap_or(bytes);
         RunDisk {
             runs_bytes: runs.iter().copied().map(file).sum::<u64>() + BESIDE_BYTES,
-            passes_bytes: added_by_passes(numbers, runs, file, workers),
+            passes_bytes: added_by_passes(memory_layout, runs, file, workers),
         }
     }
 
@@ -54,13 +54,13 @@ impl RunDisk {
 /// What passes add to runs of these sizes: new runs that are there at once, of one pass, or the last of one and the first of
 /// the next.
 fn added_by_passes(
-    numbers: &MemoryLayout,
+    memory_layout: &MemoryLayout,
     mut runs: Vec<u64>,
     file: impl Fn(u64) -> u64,
     workers: usize,
 ) -> u64 {
     let (mut most, mut last) = (0, None);
-    while let Ok(groups) = numbers.groups(&vec![0; runs.len()])
+    while let Ok(groups) = memory_layout.groups(&vec![0; runs.len()])
         && !groups.is_empty()
     {
         let mut rest = runs.as_slice();
@@ -90,7 +90,7 @@ mod tests {
     /// Merges step by step: workers take the groups in order and end in order; what one used up goes when it is done, or,
     /// where there are others and it is late, after the next merge began. Gives the most that was there at once.
     fn peak_of_merges(
-        numbers: &MemoryLayout,
+        memory_layout: &MemoryLayout,
         mut sizes: Vec<u64>,
         workers: usize,
         is_late: bool,
@@ -98,7 +98,7 @@ mod tests {
         let all: u64 = sizes.iter().sum();
         let (mut peak, mut late) = (all, None);
         loop {
-            let groups = numbers.groups(&vec![0; sizes.len()]).unwrap();
+            let groups = memory_layout.groups(&vec![0; sizes.len()]).unwrap();
             if groups.is_empty() {
                 return peak;
             }
@@ -129,10 +129,10 @@ mod tests {
             workers in 1_usize..9,
             late in any::<bool>(),
         ) {
-            let numbers = MemoryLayout::new(4 << 30, workers, 100, 100).unwrap().opening(fan_in);
+            let memory_layout = MemoryLayout::new(4 << 30, workers, 100, 100).unwrap().opening(fan_in);
             let beside = BESIDE_BYTES + 2 * runs.len() as u64 * (16 << 10);
-            let said = RunDisk::of(&numbers, runs.clone(), 1, workers);
-            let peak = peak_of_merges(&numbers, runs, workers, late);
+            let said = RunDisk::of(&memory_layout, runs.clone(), 1, workers);
+            let peak = peak_of_merges(&memory_layout, runs, workers, late);
             prop_assert!(said.bytes() >= peak, "{said:?} {peak}");
             let too_much = if late { 100 } else { 150 };
             prop_assert!(said.bytes() <= peak / 100 * too_much + beside, "{said:?} {peak}");
@@ -141,8 +141,8 @@ mod tests {
 
     #[test]
     fn nothing_takes_nearly_nothing() {
-        let numbers = MemoryLayout::new(1 << 30, 2, 100, 100).unwrap();
-        let disk = RunDisk::of(&numbers, Vec::new(), 1, 2);
+        let memory_layout = MemoryLayout::new(1 << 30, 2, 100, 100).unwrap();
+        let disk = RunDisk::of(&memory_layout, Vec::new(), 1, 2);
         assert_eq!((disk.passes_bytes, disk.bytes()), (0, BESIDE_BYTES));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::storage::probe::StoreRates;
+use gristmill_storage::io::probe::StoreRates;
 
 /// A stage of the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

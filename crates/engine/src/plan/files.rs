@@ -7,7 +7,7 @@
 //!
 //! All merges of a job may be at work at the same time, in one process: what is left of its limit is shared evenly.
 
-use crate::error::{Error, Kind, Result};
+use gristmill_base::error::{Error, Kind, Result};
 
 /// Runs that are merged at once at most, whatever may be open.
 pub const RUNS_MAX: usize = 200;

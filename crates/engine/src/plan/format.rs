@@ -5,18 +5,18 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer};
 
-use crate::error::{Error, Kind};
+use gristmill_base::error::{Error, Kind};
 
 /// What the records of an input are.
 ///
 /// ```
-/// use gristmill_engine::plan::format::Format;
-/// assert_eq!("fixed:100:10".parse(), Ok(Format::Fixed { record_bytes: 100, key_bytes: 10 }));
-/// assert_eq!("fixed:8".parse(), Ok(Format::Fixed { record_bytes: 8, key_bytes: 8 }));
-/// assert!("fixed:10:11".parse::<Format>().is_err());
+/// use gristmill_engine::plan::format::RecordFormat;
+/// assert_eq!("fixed:100:10".parse(), Ok(RecordFormat::Fixed { record_bytes: 100, key_bytes: 10 }));
+/// assert_eq!("fixed:8".parse(), Ok(RecordFormat::Fixed { record_bytes: 8, key_bytes: 8 }));
+/// assert!("fixed:10:11".parse::<RecordFormat>().is_err());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Format {
+pub enum RecordFormat {
     /// Lines.
     #[default]
     Lines,
@@ -32,12 +32,12 @@ pub enum Format {
 /// Longest record of a fixed length.
 const RECORD_BYTES_MAX: usize = 1 << 20;
 
-impl FromStr for Format {
+impl FromStr for RecordFormat {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
         if text == "lines" {
-            return Ok(Format::Lines);
+            return Ok(RecordFormat::Lines);
         }
         let lengths = text.strip_prefix("fixed:").and_then(|rest| {
             let (record, key) = rest.split_once(':').unwrap_or((rest, rest));
@@ -47,7 +47,7 @@ impl FromStr for Format {
             Some((record_bytes, key_bytes))
                 if (1..=record_bytes).contains(&key_bytes) && record_bytes <= RECORD_BYTES_MAX =>
             {
-                Ok(Format::Fixed {
+                Ok(RecordFormat::Fixed {
                     record_bytes,
                     key_bytes,
                 })
@@ -69,11 +69,11 @@ fn number(text: &str) -> Option<usize> {
     text.parse().ok().filter(|_| digits)
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for RecordFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Format::Lines => f.write_str("lines"),
-            Format::Fixed {
+            RecordFormat::Lines => f.write_str("lines"),
+            RecordFormat::Fixed {
                 record_bytes,
                 key_bytes,
             } => write!(f, "fixed:{record_bytes}:{key_bytes}"),
@@ -81,7 +81,7 @@ impl fmt::Display for Format {
     }
 }
 
-impl<'de> Deserialize<'de> for Format {
+impl<'de> Deserialize<'de> for RecordFormat {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse()

@@ -9,13 +9,13 @@ use serde::Deserialize;
 
 use super::amount::check_count;
 use super::spill::MemoryLayout;
-use crate::budget::Room;
-use crate::error::{Error, Kind, Result};
-use crate::merge::feed::FEED_BYTES;
-use crate::sorted_run::RunCompression;
-use crate::storage::location::Location;
-use crate::storage::window::{SHARE_BYTES_MAX, SHARE_BYTES_MIN};
-use crate::task::UserTaskSplit;
+use gristmill_base::budget::JobMemory;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_storage::io::window::{SHARE_BYTES_MAX, SHARE_BYTES_MIN};
+use gristmill_storage::location::Location;
+use gristmill_storage::sorted_run::RunCompression;
+use gristmill_tasks::merge::feed::FEED_BYTES;
+use gristmill_tasks::task::UserTaskSplit;
 
 /// Most partitions of a job: each is a file, and a bucket of every run.
 pub const PARTITIONS_MAX: usize = 100_000;
@@ -37,7 +37,7 @@ const TYPICAL_PAIR_BYTES: u64 = 64;
 /// Who runs the user's code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Command {
+pub enum UserCodeCommand {
     /// Python functions, in worker processes.
     #[default]
     Mapreduce,
@@ -53,7 +53,7 @@ pub enum Command {
 pub struct MapReduceSpec {
     /// What runs it.
     #[serde(default)]
-    pub command: Command,
+    pub command: UserCodeCommand,
     /// The user's name for it.
     #[serde(default)]
     pub name: String,
@@ -68,7 +68,7 @@ pub struct MapReduceSpec {
     pub side_files: Vec<Location>,
     /// The files that the job's code is in: if the content of one changed, a job that was killed is not resumed.
     #[serde(default)]
-    #[serde(with = "crate::names")]
+    #[serde(with = "gristmill_base::names")]
     pub code: Vec<PathBuf>,
     /// Reason why this job cannot be resumed, if any.
     #[serde(default, rename = "once")]
@@ -101,9 +101,9 @@ impl MapReduceSpec {
     /// The job's command, as reports name it.
     pub fn command(&self) -> &'static str {
         match self.command {
-            Command::Mapreduce => "mapreduce",
-            Command::Streaming => "streaming",
-            Command::Native => "native",
+            UserCodeCommand::Mapreduce => "mapreduce",
+            UserCodeCommand::Streaming => "streaming",
+            UserCodeCommand::Native => "native",
         }
     }
 
@@ -155,26 +155,26 @@ impl MapReduceSpec {
     ///
     /// # Errors
     /// It is too little.
-    pub fn numbers(
+    pub fn memory_layouts(
         &self,
-        room: Room,
+        room: JobMemory,
         workers: usize,
         compression: RunCompression,
     ) -> Result<(MemoryLayout, MemoryLayout)> {
         let of_tasks = match self.command {
-            Command::Mapreduce => Room {
+            UserCodeCommand::Mapreduce => JobMemory {
                 held_bytes: workers as u64 * compression.worker_bytes(),
                 ..room
             },
-            Command::Streaming => room,
-            Command::Native => Room {
+            UserCodeCommand::Streaming => room,
+            UserCodeCommand::Native => JobMemory {
                 held_bytes: room.held_bytes + workers as u64 * (FEED_BYTES + BLOCK_BYTES),
                 ..room
             },
         };
         let ahead_bytes = workers as u64 * self.ahead_bytes(room.budget_bytes, workers);
         let tasks = MemoryLayout::new(of_tasks.less(ahead_bytes), workers, TYPICAL_PAIR_BYTES, 0);
-        let of_passes = Room {
+        let of_passes = JobMemory {
             held_bytes: room.held_bytes + workers as u64 * PASS_BYTES,
             ..room
         };
@@ -212,17 +212,17 @@ mod tests {
             assert_eq!(spec(wrong).check().unwrap_err().kind(), Kind::BadOption);
         }
         assert_eq!(plain.ahead_bytes(1 << 30, 2), 0, "inputs are here");
-        let far = spec(r#", "files": ["/a", "s3://b/c"]"#);
-        let ahead = [15_000_000, 64_000_000, 1 << 40].map(|budget| far.ahead_bytes(budget, 2));
+        let remote = spec(r#", "files": ["/a", "s3://b/c"]"#);
+        let ahead = [15_000_000, 64_000_000, 1 << 40].map(|budget| remote.ahead_bytes(budget, 2));
         assert_eq!(ahead, [0, 4_000_000, 64_000_000]);
         let none = RunCompression::default();
         let chunk = |spec: &MapReduceSpec| {
-            spec.numbers(64_000_000.into(), 2, none)
+            spec.memory_layouts(64_000_000.into(), 2, none)
                 .unwrap()
                 .0
                 .chunk_bytes
         };
-        assert!(chunk(&plain) - chunk(&far) > 3_500_000);
+        assert!(chunk(&plain) - chunk(&remote) > 3_500_000);
         let many = MapReduceSpec {
             partitions: 100_001,
             ..plain

@@ -9,17 +9,17 @@
 
 use std::ops::Range;
 
-use crate::budget::Room;
-use crate::error::Result;
-use crate::order::cuts::BUCKETS_MAX;
-use crate::order::packed::{Packed, Packing};
-use crate::order::scatter::{Scattered, Staging};
-use crate::plan::amount::Bytes;
-use crate::record::arena;
-use crate::reduce;
-use crate::split::{Split, splits, stride};
-use crate::storage::input::InputRange;
-use crate::task::{OutputFile, RangeSpec};
+use crate::plan::amount::ByteAmount;
+use gristmill_base::budget::JobMemory;
+use gristmill_base::error::Result;
+use gristmill_base::order::cuts::BUCKETS_MAX;
+use gristmill_base::order::packed::{Packed, Packing};
+use gristmill_base::order::scatter::{EntryStaging, ScatteredEntries};
+use gristmill_base::record::arena;
+use gristmill_storage::input::InputRange;
+use gristmill_tasks::reduce;
+use gristmill_tasks::split::{Split, splits, stride};
+use gristmill_tasks::task::{OutputFile, RangeSpec};
 
 /// Input for each part, unless the user says how many parts.
 pub const PART_BYTES: u64 = 256_000_000;
@@ -167,15 +167,15 @@ impl SortPlan {
     pub fn memory_bytes(&self, workers: usize) -> u64 {
         let entries = self.records() * size_of::<Packed>() as u64;
         let indexes =
-            Scattered::index_bytes(self.records(), self.splits.len() as u64, self.buckets());
+            ScatteredEntries::index_bytes(self.records(), self.splits.len() as u64, self.buckets());
         let reduce = reduce::worker_bytes(self.batch_records(), self.record_bytes);
-        let worker = Staging::bytes(self.buckets()) + Packing::bytes(self.buckets()) + reduce;
+        let worker = EntryStaging::bytes(self.buckets()) + Packing::bytes(self.buckets()) + reduce;
         let each = workers as u64 * worker;
         arena::layout_bytes(&self.file_bytes) + entries + indexes + each + FIXED_BYTES
     }
 
     /// Whether the job has room; what has not is spilled.
-    pub fn fits(&self, room: impl Into<Room>, workers: usize) -> bool {
+    pub fn fits(&self, room: impl Into<JobMemory>, workers: usize) -> bool {
         self.memory_bytes(workers) <= room.into().free_bytes()
     }
 
@@ -307,7 +307,7 @@ pub fn workers(given: Option<usize>) -> Result<usize> {
 }
 
 /// The memory to use: what was given, or 60 % of what is available.
-pub fn memory(given: Option<Bytes>, available: Option<u64>) -> u64 {
+pub fn memory(given: Option<ByteAmount>, available: Option<u64>) -> u64 {
     let share = available.unwrap_or(1 << 30) / 10 * 6;
     given.map_or(share, |bytes| bytes.0)
 }

@@ -11,15 +11,15 @@
 //!
 //! Decision: docs/decisions/merge-buffers.md.
 
-use crate::budget::Room;
-use crate::error::{Error, JobOption, Kind, Result};
-use crate::merge::carry_bytes;
-use crate::order::Entry;
 use crate::plan::amount::show_bytes;
 use crate::plan::files::RUNS_MAX;
-use crate::sorted_run;
-use crate::spill::MemoryModel;
-use crate::storage::overlap::writer_bytes;
+use gristmill_base::budget::JobMemory;
+use gristmill_base::error::{Error, JobOption, Kind, Result};
+use gristmill_base::order::Entry;
+use gristmill_storage::io::overlap::writer_bytes;
+use gristmill_storage::sorted_run;
+use gristmill_tasks::merge::carry_bytes;
+use gristmill_tasks::spill::MemoryModel;
 
 /// What a job holds beside its workers' memory, once it is planned: tasks, reports, history, the line of progress.
 const FIXED_BYTES: u64 = 1 << 20;
@@ -74,14 +74,14 @@ impl MemoryLayout {
     ///
     /// ```
     /// use gristmill_engine::plan::spill::MemoryLayout;
-    /// let numbers = MemoryLayout::new(2_000_000_000, 2, 100, 100)?;
-    /// assert!(numbers.record_room() > 800_000_000 && numbers.groups(&[100; 13])?.is_empty());
+    /// let memory_layout = MemoryLayout::new(2_000_000_000, 2, 100, 100)?;
+    /// assert!(memory_layout.record_room() > 800_000_000 && memory_layout.groups(&[100; 13])?.is_empty());
     /// let small = MemoryLayout::new(64_000_000, 2, 100, 100)?;
     /// assert!(small.record_room() > 20_000_000 && small.passes(500) == 1);
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn new(
-        room: impl Into<Room>,
+        room: impl Into<JobMemory>,
         workers: usize,
         typical_bytes: u64,
         longest: u64,
@@ -106,13 +106,13 @@ impl MemoryLayout {
     /// assert!(MemoryLayout::to_merge(3_200_000, 2)?.groups(&[100; 9]).is_ok());
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
-    pub fn to_merge(room: impl Into<Room>, workers: usize) -> Result<Self> {
+    pub fn to_merge(room: impl Into<JobMemory>, workers: usize) -> Result<Self> {
         MemoryLayout::with(room.into(), workers, 1, 0, 0)
     }
 
     /// `chunk_bytes` at least are for records and entries.
     fn with(
-        room: Room,
+        room: JobMemory,
         workers: usize,
         typical_bytes: u64,
         longest: u64,
@@ -151,9 +151,9 @@ impl MemoryLayout {
     ///
     /// ```
     /// use gristmill_engine::plan::spill::MemoryLayout;
-    /// let numbers = MemoryLayout::new(2_000_000_000, 2, 100, 100)?.opening(4);
-    /// assert_eq!((numbers.fan_in(), numbers.passes(400)), (4, 4));
-    /// assert_eq!(numbers.groups(&[100; 10])?, [4, 3, 3]);
+    /// let memory_layout = MemoryLayout::new(2_000_000_000, 2, 100, 100)?.opening(4);
+    /// assert_eq!((memory_layout.fan_in(), memory_layout.passes(400)), (4, 4));
+    /// assert_eq!(memory_layout.groups(&[100; 10])?, [4, 3, 3]);
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     #[must_use]
@@ -224,15 +224,16 @@ impl MemoryLayout {
     ///
     /// ```
     /// use gristmill_engine::plan::spill::MemoryLayout;
-    /// let numbers = MemoryLayout::new(22_000_000, 2, 100, 100)?;
-    /// assert!(numbers.merge_memory(2) <= numbers.merge_memory(17));
-    /// assert_eq!(numbers.merge_memory(17), numbers.merge_memory(1000));
+    /// let memory_layout = MemoryLayout::new(22_000_000, 2, 100, 100)?;
+    /// assert!(memory_layout.merge_memory(2) <= memory_layout.merge_memory(17));
+    /// assert_eq!(memory_layout.merge_memory(17), memory_layout.merge_memory(1000));
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn merge_memory(&self, runs_max: usize) -> u64 {
         let runs = 1..=runs_max.clamp(1, self.fan_in());
-        let buffers = runs.map(|runs| crate::merge::merge_bytes(runs, self.buffer_of(runs, 0)));
-        buffers.max().unwrap_or(0) + crate::storage::overlap::writer_bytes(self.buffer_bytes)
+        let buffers =
+            runs.map(|runs| gristmill_tasks::merge::merge_bytes(runs, self.buffer_of(runs, 0)));
+        buffers.max().unwrap_or(0) + gristmill_storage::io::overlap::writer_bytes(self.buffer_bytes)
     }
 
     /// Runs that so many bytes make, at least.
@@ -261,11 +262,11 @@ impl MemoryLayout {
     ///
     /// ```
     /// use gristmill_engine::plan::spill::MemoryLayout;
-    /// let numbers = MemoryLayout::new(22_000_000, 2, 100, 100)?;
-    /// assert_eq!(numbers.fan_in(), 17);
-    /// assert_eq!(numbers.groups(&[100; 40])?, [14, 13, 13]);
-    /// assert!(numbers.groups(&[100; 10])?.is_empty());
-    /// assert_eq!(numbers.groups(&[100, 4_000_000, 4_000_000, 100])?, [2, 2]);
+    /// let memory_layout = MemoryLayout::new(22_000_000, 2, 100, 100)?;
+    /// assert_eq!(memory_layout.fan_in(), 17);
+    /// assert_eq!(memory_layout.groups(&[100; 40])?, [14, 13, 13]);
+    /// assert!(memory_layout.groups(&[100; 10])?.is_empty());
+    /// assert_eq!(memory_layout.groups(&[100, 4_000_000, 4_000_000, 100])?, [2, 2]);
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn groups(&self, longest: &[u64]) -> Result<Vec<usize>> {
@@ -326,7 +327,7 @@ impl MemoryLayout {
 const ENTRY_BYTES: u64 = size_of::<Entry>() as u64;
 
 /// `fixed_bytes` beside the workers, each of which needs `worker_bytes`.
-fn too_small(room: Room, fixed_bytes: u64, worker_bytes: u64, workers: usize) -> Error {
+fn too_small(room: JobMemory, fixed_bytes: u64, worker_bytes: u64, workers: usize) -> Error {
     let memory_bytes = room.budget_bytes;
     let alone = fixed_bytes + worker_bytes <= memory_bytes;
     let needed = fixed_bytes + workers as u64 * worker_bytes;
@@ -360,8 +361,8 @@ fn too_small(room: Room, fixed_bytes: u64, worker_bytes: u64, workers: usize) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::merge::merge_bytes;
-    use crate::spill::spill_bytes;
+    use gristmill_tasks::merge::merge_bytes;
+    use gristmill_tasks::spill::spill_bytes;
     use proptest::prelude::*;
 
     proptest! {
@@ -373,17 +374,17 @@ mod tests {
             typical in 1_u64..5_000,
             mut longest in proptest::collection::vec(prop_oneof![1_u64..6_000, 1_u64..20_000_000], 1..600),
         ) {
-            let Ok(numbers) = MemoryLayout::new(memory, workers, typical, 0) else {
+            let Ok(memory_layout) = MemoryLayout::new(memory, workers, typical, 0) else {
                 return Ok(());
             };
-            let spill = spill_bytes(numbers.chunk_bytes, numbers.buffer_bytes);
+            let spill = spill_bytes(memory_layout.chunk_bytes, memory_layout.buffer_bytes);
             prop_assert!(workers as u64 * spill + FIXED_BYTES <= memory);
             let fits = |merged: &[u64]| {
                 let carries: u64 = merged.iter().map(|bytes| carry_bytes(*bytes)).sum();
-                let merge = merge_bytes(merged.len(), numbers.source_bytes(merged)) + carries;
-                workers as u64 * (merge + writer_bytes(numbers.buffer_bytes)) + FIXED_BYTES <= memory
+                let merge = merge_bytes(merged.len(), memory_layout.source_bytes(merged)) + carries;
+                workers as u64 * (merge + writer_bytes(memory_layout.buffer_bytes)) + FIXED_BYTES <= memory
             };
-            let mut planned = numbers.groups(&longest);
+            let mut planned = memory_layout.groups(&longest);
             while let Ok(groups) = &planned && !groups.is_empty() {
                 prop_assert!(groups.len() < longest.len());
                 prop_assert_eq!(groups.iter().sum::<usize>(), longest.len());
@@ -395,32 +396,32 @@ mod tests {
                     rest = after;
                 }
                 longest = next;
-                planned = numbers.groups(&longest);
+                planned = memory_layout.groups(&longest);
             }
             let most = longest.iter().copied().max().unwrap_or(0);
             match planned {
                 Ok(_) => prop_assert!(fits(&longest)),
-                Err(_) => prop_assert!(memory < numbers.needed.bytes(most)),
+                Err(_) => prop_assert!(memory < memory_layout.needed.bytes(most)),
             }
         }
 
         /// Short records take as few passes as there can be.
         #[test]
         fn passes_are_as_said(memory in 16_u64 << 20..1 << 30, runs in 1_usize..5_000) {
-            let Ok(numbers) = MemoryLayout::new(memory, 2, 100, 100) else {
+            let Ok(memory_layout) = MemoryLayout::new(memory, 2, 100, 100) else {
                 return Ok(());
             };
             let (mut left, mut passes) = (runs, 0);
             loop {
-                let groups = numbers.groups(&vec![100; left]).unwrap();
+                let groups = memory_layout.groups(&vec![100; left]).unwrap();
                 if groups.is_empty() {
                     break;
                 }
                 let (most, least) = (groups.iter().max().unwrap(), groups.iter().min().unwrap());
-                prop_assert!(*most <= numbers.fan_in() && most - least <= 1);
+                prop_assert!(*most <= memory_layout.fan_in() && most - least <= 1);
                 (left, passes) = (groups.len(), passes + 1);
             }
-            prop_assert_eq!(passes, numbers.passes(runs));
+            prop_assert_eq!(passes, memory_layout.passes(runs));
         }
 
         /// The smallest memory that a refusal names is enough, and not much less is.
@@ -428,9 +429,9 @@ mod tests {
         fn the_memory_that_is_named_works(workers in 1_usize..9, longest in 0_u64..50_000_000) {
             let error = MemoryLayout::new(1, workers, 100, longest).unwrap_err();
             let needed: u64 = error.detail_of("needed_bytes").unwrap().parse().unwrap();
-            let numbers = MemoryLayout::new(needed, workers, 100, longest).unwrap();
-            prop_assert!(numbers.chunk_bytes as u64 > longest + 2 * ENTRY_BYTES);
-            prop_assert!(numbers.groups(&[longest; 5]).is_ok());
+            let memory_layout = MemoryLayout::new(needed, workers, 100, longest).unwrap();
+            prop_assert!(memory_layout.chunk_bytes as u64 > longest + 2 * ENTRY_BYTES);
+            prop_assert!(memory_layout.groups(&[longest; 5]).is_ok());
             prop_assert!(MemoryLayout::new(needed - workers as u64, workers, 100, longest).is_err());
         }
     }

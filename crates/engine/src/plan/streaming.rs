@@ -13,19 +13,19 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::error::Result;
-use crate::hadoop::script::input::{FileSource, Format};
-use crate::hadoop::value::Class;
-use crate::lines::{Ends, Lines};
-use crate::split::text::{codec_of, codec_of_whole};
-use crate::split::{asked_at_once, check_length};
-use crate::storage::at_once::at_once;
-use crate::storage::input::{FileRange, InputFile, SplitFile};
-use crate::storage::local::no_input;
-use crate::storage::location::Location;
-use crate::storage::stores::Stores;
-use crate::storage::version::FoundVersion;
-use crate::task::{SplitData, UserTaskSplit};
+use gristmill_base::error::Result;
+use gristmill_storage::input::{FileRange, InputFile, SplitFile};
+use gristmill_storage::io::at_once::at_once;
+use gristmill_storage::lines::{Ends, Lines};
+use gristmill_storage::local::no_input;
+use gristmill_storage::location::Location;
+use gristmill_storage::stores::Stores;
+use gristmill_storage::version::FoundVersion;
+use gristmill_tasks::hadoop::script::input::{FileSource, InputFormat};
+use gristmill_tasks::hadoop::value::WritableClass;
+use gristmill_tasks::split::text::{codec_of, codec_of_whole};
+use gristmill_tasks::split::{asked_at_once, check_length};
+use gristmill_tasks::task::{SplitData, UserTaskSplit};
 
 /// What to split, and how.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -35,9 +35,9 @@ pub struct SplitRequest {
     pub files: Vec<Location>,
     /// What listings said of some of them, by their numbers: the others are looked at.
     #[serde(default)]
-    pub found: BTreeMap<usize, Listed>,
+    pub found: BTreeMap<usize, ListedFile>,
     /// How they are read.
-    pub format: Format,
+    pub format: InputFormat,
     /// How many splits are hoped for.
     pub maps: u64,
     /// Least bytes of a split.
@@ -54,7 +54,7 @@ pub struct SplitRequest {
 
 /// What a listing said of a file: its length, and its version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub struct Listed(u64, FoundVersion);
+pub struct ListedFile(u64, FoundVersion);
 
 /// The splits of a job.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -62,12 +62,12 @@ pub struct Splits {
     /// In the order of the tasks.
     pub splits: Vec<UserTaskSplit>,
     /// The classes of the input's keys and values.
-    pub classes: (Class, Class),
+    pub classes: (WritableClass, WritableClass),
 }
 
 /// A split on its way: its pieces and bytes of input.
 #[derive(Default)]
-struct Made {
+struct SplitBuilder {
     pieces: Vec<FileRange>,
     bytes: u64,
 }
@@ -75,7 +75,7 @@ struct Made {
 /// Cuts the input.
 ///
 /// ```
-/// use gristmill_engine::storage::{LocalDisk as _, Output as _};
+/// use gristmill_engine::storage::{LocalDisk as _, OutputStore as _};
 /// use gristmill_engine::plan::streaming::{SplitRequest, split};
 /// use gristmill_engine::storage::{Caching, memory::Memory, stores::Stores};
 /// let store = Memory::with_room_for(1000);
@@ -101,7 +101,7 @@ pub fn split(store: &Stores, request: &SplitRequest) -> Result<Splits> {
         }
         let codec = match (bytes, &request.format) {
             (0, _) => None, // a file without a byte holds no record, whatever its name
-            (_, Format::Sequence { .. }) => None, // compressed within, if at all
+            (_, InputFormat::Sequence { .. }) => None, // compressed within, if at all
             _ if is_cut(request, bytes, size) => codec_of(store, file)?,
             _ => codec_of_whole(store, file)?,
         };
@@ -144,7 +144,7 @@ fn found(
 ) -> Result<InputFile> {
     let listed = request.found.get(&number);
     let stat = match listed {
-        Some(Listed(bytes, version)) => version.stat(*bytes),
+        Some(ListedFile(bytes, version)) => version.stat(*bytes),
         None => store.stat(path)?.ok_or_else(|| no_input(path.as_typed()))?,
     };
     let path = path.clone();
@@ -172,7 +172,7 @@ fn is_cut(request: &SplitRequest, bytes: u64, size: u64) -> bool {
     }
 }
 
-fn by_size(request: &SplitRequest, files: &[FileRange]) -> Vec<Made> {
+fn by_size(request: &SplitRequest, files: &[FileRange]) -> Vec<SplitBuilder> {
     let size = split_bytes(request, files.iter().map(|whole| whole.bytes).sum());
     let mut made = Vec::new();
     for whole in files {
@@ -198,15 +198,15 @@ fn by_size(request: &SplitRequest, files: &[FileRange]) -> Vec<Made> {
     made
 }
 
-fn of_piece(piece: FileRange) -> Made {
-    Made {
+fn of_piece(piece: FileRange) -> SplitBuilder {
+    SplitBuilder {
         bytes: piece.bytes,
         pieces: vec![piece],
     }
 }
 
 /// A split of lines begins one byte before its first, whose end the reader looks for; the first one ends a byte early.
-fn by_lines(store: &Stores, files: &[FileRange], lines_each: u64) -> Result<Vec<Made>> {
+fn by_lines(store: &Stores, files: &[FileRange], lines_each: u64) -> Result<Vec<SplitBuilder>> {
     let mut made = Vec::new();
     for whole in files {
         if whole.file.codec.is_some() {
@@ -228,7 +228,7 @@ fn by_lines(store: &Stores, files: &[FileRange], lines_each: u64) -> Result<Vec<
                 bytes: stated,
                 ..whole.clone()
             }];
-            made.push(Made {
+            made.push(SplitBuilder {
                 pieces,
                 bytes: length,
             });
@@ -249,9 +249,9 @@ fn by_lines(store: &Stores, files: &[FileRange], lines_each: u64) -> Result<Vec<
     Ok(made)
 }
 
-fn combined(files: &[FileRange], most: u64) -> Vec<Made> {
+fn combined(files: &[FileRange], most: u64) -> Vec<SplitBuilder> {
     let mut made = Vec::new();
-    let mut present = Made::default();
+    let mut present = SplitBuilder::default();
     for whole in files.iter().filter(|whole| whole.bytes > 0) {
         let mut start = 0;
         while start < whole.bytes {
@@ -283,8 +283,8 @@ fn combined(files: &[FileRange], most: u64) -> Vec<Made> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::memory::Memory;
-    use crate::storage::{Caching, Output as _};
+    use gristmill_storage::memory::Memory;
+    use gristmill_storage::{Caching, OutputStore as _};
 
     fn pieces(files: &[(&str, &[u8])], more: &str) -> Vec<Vec<(String, u64, u64)>> {
         let store = Memory::with_room_for(1 << 20);

@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use super::amount::{Bytes, Rows};
+use super::amount::{ByteAmount, Rows};
 use super::compression::OutputCompression;
-use super::format::Format;
-use crate::names;
-use crate::record::layout::Layout;
+use super::format::RecordFormat;
 use crate::runner::{On, RunnerKind};
-use crate::sorted_run::RunCompression;
-use crate::storage::hdfs::Blocks;
-use crate::storage::location::Location;
-use crate::storage::options::StoreOptions;
+use gristmill_base::names;
+use gristmill_base::record::layout::RecordLayout;
+use gristmill_storage::hdfs::BlockSettings;
+use gristmill_storage::location::Location;
+use gristmill_storage::options::StoreOptions;
+use gristmill_storage::sorted_run::RunCompression;
 
 /// What an option's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -88,35 +88,35 @@ pub trait OptionValue: Sized {
 }
 
 /// The options of a command, as given.
-pub trait Options {
+pub trait CommandOptions {
     /// Makes what they name absolute, where `directory` is the one that it was named in.
     fn root(&mut self, directory: &Path);
 }
 
 /// A path, or a location, or several: an option may name it.
-trait Named {
+trait PathOption {
     fn root(&mut self, directory: &Path);
 }
 
-impl Named for PathBuf {
+impl PathOption for PathBuf {
     fn root(&mut self, directory: &Path) {
         *self = directory.join(&self);
     }
 }
 
-impl Named for Location {
+impl PathOption for Location {
     fn root(&mut self, directory: &Path) {
         *self = self.rooted(directory);
     }
 }
 
-impl<N: Named> Named for Option<N> {
+impl<N: PathOption> PathOption for Option<N> {
     fn root(&mut self, directory: &Path) {
         self.iter_mut().for_each(|named| named.root(directory));
     }
 }
 
-impl<N: Named> Named for Vec<N> {
+impl<N: PathOption> PathOption for Vec<N> {
     fn root(&mut self, directory: &Path) {
         self.iter_mut().for_each(|named| named.root(directory));
     }
@@ -141,14 +141,14 @@ macro_rules! values {
 
 values! { Deserialize::deserialize:
     bool: ValueKind::Flag;
-    Option<Bytes>: ValueKind::Bytes;
+    Option<ByteAmount>: ValueKind::Bytes;
     Rows: ValueKind::Rows;
-    Layout: ValueKind::Choice(&["hadoop", "gensort", "ascii"]);
+    RecordLayout: ValueKind::Choice(&["hadoop", "gensort", "ascii"]);
     RunnerKind: ValueKind::Choice(RunnerKind::NAMES);
     On: ValueKind::Choice(On::NAMES);
     RunCompression: ValueKind::Choice(RunCompression::NAMES);
     OutputCompression: ValueKind::Choice(OutputCompression::NAMES);
-    Format: ValueKind::Text;
+    RecordFormat: ValueKind::Text;
     StoreOptions: ValueKind::Pairs;
     String: ValueKind::Text;
     Option<String>: ValueKind::Text;
@@ -160,10 +160,10 @@ values! { read_count:
 }
 
 values! { names::deserialize:
-    Location: ValueKind::Path, Named::root;
-    Option<Location>: ValueKind::Path, Named::root;
-    Vec<Location>: ValueKind::PathList, Named::root;
-    Vec<PathBuf>: ValueKind::PathList, Named::root;
+    Location: ValueKind::Path, PathOption::root;
+    Option<Location>: ValueKind::Path, PathOption::root;
+    Vec<Location>: ValueKind::PathList, PathOption::root;
+    Vec<PathBuf>: ValueKind::PathList, PathOption::root;
 }
 
 /// A count, if one is given.
@@ -181,6 +181,8 @@ fn read_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize
 pub struct CommandSpec {
     /// Its name.
     pub name: &'static str,
+    /// The name of its function in Python, where that is another one.
+    pub function: Option<&'static str>,
     /// What it does.
     pub help: &'static str,
     /// What a reader of the reference should know besides; may be empty.
@@ -198,6 +200,11 @@ pub struct CommandSpec {
 }
 
 impl CommandSpec {
+    /// The name of its function in Python.
+    pub fn function(&self) -> &'static str {
+        self.function.unwrap_or(self.name)
+    }
+
     /// All its options, in the order of the help.
     pub fn options(&self) -> impl Iterator<Item = &'static OptionSpec> {
         let named = |name: &&str| Common::OPTIONS.iter().find(|option| option.name == *name);
@@ -207,8 +214,9 @@ impl CommandSpec {
 
 impl Serialize for CommandSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut command = serializer.serialize_struct("CommandSpec", 7)?;
+        let mut command = serializer.serialize_struct("CommandSpec", 8)?;
         command.serialize_field("name", self.name)?;
+        command.serialize_field("function", self.function())?;
         command.serialize_field("help", self.help)?;
         command.serialize_field("details", self.details)?;
         command.serialize_field("example", self.example)?;
@@ -295,7 +303,7 @@ macro_rules! options {
             )*];
         }
 
-        impl $crate::plan::table::Options for $spec {
+        impl $crate::plan::table::CommandOptions for $spec {
             fn root(&mut self, directory: &std::path::Path) {
                 $($crate::plan::table::OptionValue::root(&mut self.$field, directory);)*
             }
@@ -307,7 +315,7 @@ pub(crate) use options;
 options! {
     /// Options that several kinds of jobs have: what belongs to the machine, and how the output appears.
     pub struct Common {
-        memory: Option<Bytes> = option(
+        memory: Option<ByteAmount> = option(
             "60 % of what is available",
             "Most memory that the job may use, such as 512M, 8G or 1GiB.",
         ).environment("GRISTMILL_MEMORY"),
@@ -345,7 +353,7 @@ options! {
             "How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes them smaller. Spares space \
              for runs, and time where their disk is slow. The output does not depend on it.",
         ),
-        split_size: Option<Bytes> = option(
+        split_size: Option<ByteAmount> = option(
             "chosen from the size of the input",
             "How many bytes one task handles, such as 64M. Try several sizes to find the fastest for a store. The output does \
              not depend on it.",
@@ -368,7 +376,7 @@ options! {
             "as Hadoop is configured",
             "How many copies HDFS keeps of each block of the output.",
         ),
-        block_size: Option<Bytes> = option(
+        block_size: Option<ByteAmount> = option(
             "as Hadoop is configured",
             "How long the output's blocks are in HDFS, such as 128MiB: a multiple of 512 bytes.",
         ),
@@ -377,9 +385,9 @@ options! {
 
 impl Common {
     /// How the output is to be cut and kept in HDFS.
-    pub(crate) fn blocks(&self) -> Blocks {
+    pub(crate) fn blocks(&self) -> BlockSettings {
         let copies = self.replication.map(u32::try_from);
-        Blocks {
+        BlockSettings {
             replication: copies.map(|copies| copies.unwrap_or(u32::MAX)),
             bytes: self.block_size.map(|size| size.0),
         }

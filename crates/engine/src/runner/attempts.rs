@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::driver::Event;
-use crate::error::{Error, Kind};
+use crate::driver::DriverEvent;
 use crate::history::Recorder;
-use crate::history::event::{self, Outcome};
-use crate::task::{AttemptId, Checkpoint, TaskContext, TaskReport, TaskSpec};
+use crate::history::event::{self, AttemptStatus};
+use gristmill_base::error::{Error, Kind};
+use gristmill_tasks::task::{AttemptId, Checkpoint, TaskContext, TaskReport, TaskSpec};
 
 /// How an attempt ended.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(super) enum AttemptOutcome {
     /// With its report.
     Done(TaskReport),
     /// With its report, which is of something else than what the task had given before.
@@ -21,14 +21,14 @@ pub(super) enum Ended {
     Lost(String),
 }
 
-impl Ended {
+impl AttemptOutcome {
     /// What the driver hears of it.
-    pub(super) fn event(self, id: AttemptId) -> Event {
+    pub(super) fn event(self, id: AttemptId) -> DriverEvent {
         match self {
-            Ended::Done(report) => Event::Finished { id, report },
-            Ended::Differs(report) => Event::Differs { id, report },
-            Ended::Failed(error) => Event::Failed { id, error },
-            Ended::Lost(_) => Event::Lost { id },
+            AttemptOutcome::Done(report) => DriverEvent::Finished { id, report },
+            AttemptOutcome::Differs(report) => DriverEvent::Differs { id, report },
+            AttemptOutcome::Failed(error) => DriverEvent::Failed { id, error },
+            AttemptOutcome::Lost(_) => DriverEvent::Lost { id },
         }
     }
 }
@@ -55,27 +55,29 @@ pub(super) fn record_begin(
 pub(super) fn record_end(
     recorder: &Recorder,
     (id, spec): (AttemptId, &TaskSpec),
-    ended: &Ended,
+    ended: &AttemptOutcome,
     (bytes, awaited): (u64, bool),
 ) {
     let (mut known, mut counters) = (None, BTreeMap::new());
     let (outcome, error) = match ended {
-        Ended::Done(_) | Ended::Differs(_) if !awaited => (Outcome::Killed, None),
-        Ended::Done(report) | Ended::Differs(report) => {
+        AttemptOutcome::Done(_) | AttemptOutcome::Differs(_) if !awaited => {
+            (AttemptStatus::Killed, None)
+        }
+        AttemptOutcome::Done(report) | AttemptOutcome::Differs(report) => {
             known = record_report(recorder, id, spec, report);
             let all = report.counters(spec).into_iter();
             counters.extend(all.map(|(name, amount)| (name.to_owned(), amount)));
-            (Outcome::Succeeded, None)
+            (AttemptStatus::Succeeded, None)
         }
-        Ended::Failed(error) => {
+        AttemptOutcome::Failed(error) => {
             record_output(recorder, id, error);
             let outcome = match error.kind() {
-                Kind::Cancelled => Outcome::Killed,
-                _ => Outcome::Failed,
+                Kind::Cancelled => AttemptStatus::Killed,
+                _ => AttemptStatus::Failed,
             };
             (outcome, Some(error.to_string()))
         }
-        Ended::Lost(how) => (Outcome::Killed, Some(format!("it was lost: {how}"))),
+        AttemptOutcome::Lost(how) => (AttemptStatus::Killed, Some(format!("it was lost: {how}"))),
     };
     let fingerprint = known
         .as_ref()

@@ -1,10 +1,11 @@
 //! What the outside may know and ask of a running job.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use crate::storage::waiting::Waiting;
+use gristmill_base::sync::lock;
+use gristmill_storage::net::waiting::PendingWaits;
 
 /// A handle on a running job: how far it is, and a way to end it.
 #[derive(Debug, Default)]
@@ -12,7 +13,7 @@ pub struct Control {
     cancel: Arc<AtomicBool>,
     stage: Mutex<StageProgress>,
     notices: Mutex<Vec<String>>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<PendingWaits>,
 }
 
 /// How far a stage is.
@@ -50,31 +51,30 @@ impl Control {
 
     /// How far the job is.
     pub fn progress(&self) -> StageProgress {
-        *self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.stage)
     }
 
     /// What the user is to be told, and has not been told yet: what came up before the job's tasks begin, and what the job has
     /// waited for too long.
     pub fn notices(&self) -> Vec<String> {
-        let mut notices =
-            std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut notices = std::mem::take(&mut *lock(&self.notices));
         notices.extend(self.waiting.notices(Instant::now()));
         notices
     }
 
     /// What the job waits for, which the user is told of after a while.
-    pub fn waiting(&self) -> &Arc<Waiting> {
+    pub fn waiting(&self) -> &Arc<PendingWaits> {
         &self.waiting
     }
 
     /// Tells the user something.
     pub fn notice(&self, text: String) {
-        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notices = lock(&self.notices);
         notices.push(text);
     }
 
     /// Says what the job is at, between and after stages.
     pub fn set_progress(&self, progress: StageProgress) {
-        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = progress;
+        *lock(&self.stage) = progress;
     }
 }

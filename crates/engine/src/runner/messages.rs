@@ -8,10 +8,10 @@
 //!            'E' | the error, as a message
 //! ```
 
-use crate::error::{Error, Result};
-use crate::storage::requests::RequestCounts;
-use crate::task::wire::{Receiver, Sender, to_bytes};
-use crate::task::{AttemptId, TaskReport, TaskSpec};
+use gristmill_base::error::{Error, Result};
+use gristmill_storage::net::requests::RequestCounts;
+use gristmill_tasks::task::wire::{Receiver, Sender, to_bytes};
+use gristmill_tasks::task::{AttemptId, TaskReport, TaskSpec};
 
 const REPORT: u8 = b'R';
 const ERROR: u8 = b'E';

@@ -8,7 +8,7 @@
 //!   cluster        the agents of a cluster as such a place
 //! ```
 //!
-//! Adding one costs its file: what a place is (`running::Place`, or `slots::Slot` on this machine), and a [`Runner`] for it.
+//! Adding one costs its file: what a place is (`running::ExecutionBackend`, or `slots::Slot` on this machine), and a [`Runner`] for it.
 
 mod attempts;
 pub mod cluster;
@@ -36,15 +36,15 @@ pub use shared::BuildNativeExecutor;
 
 use self::nodes::Nodes;
 use self::phases::PhaseClock;
-use self::processes::Processes;
+use self::processes::ProcessRunner;
 use self::threads::Threads;
 use self::usage::PeakMemory;
 use crate::driver::Driver;
-use crate::error::{Error, Kind, Result};
 use crate::history::Recorder;
-use crate::storage::location::Location;
-use crate::task::TaskContext;
-use crate::worker::Command;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_storage::location::Location;
+use gristmill_tasks::task::TaskContext;
+use gristmill_tasks::worker::WorkerCommand;
 
 /// Who hears of a job while it runs.
 #[derive(Debug)]
@@ -92,10 +92,12 @@ impl RunnerKind {
     ///
     /// # Errors
     /// It wants worker processes, and nothing says how they are begun.
-    pub fn runner(self, worker: Option<&Command>) -> Result<Box<dyn Runner>> {
+    pub fn runner(self, worker: Option<&WorkerCommand>) -> Result<Box<dyn Runner>> {
         match (self, worker) {
             (RunnerKind::Threads, _) => Ok(Box::new(Threads)),
-            (RunnerKind::Processes, Some(worker)) => Ok(Box::new(Processes::new(worker.clone()))),
+            (RunnerKind::Processes, Some(worker)) => {
+                Ok(Box::new(ProcessRunner::new(worker.clone())))
+            }
             (RunnerKind::Processes, None) => {
                 let message = "this program does not know which Python interpreter it runs in";
                 Err(

@@ -4,12 +4,13 @@
 //!   agents ──events──▶ place (runner/cluster) ──▶ Nodes ──▶ samples, twice a second     counters, at the end
 //! ```
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use super::tree::Used;
+use super::tree::ResourceUsage;
 use crate::history::event::{NodeRead, NodeSample};
-use crate::sys::machine::MachineCpu;
+use gristmill_base::sync::lock;
+use gristmill_base::sys::machine::MachineCpu;
 
 /// Samples of one node are so far apart for each node that there is: 40 a second of all nodes, of 200 bytes each, are 30 MB
 /// of history in an hour, however many nodes there are.
@@ -36,10 +37,10 @@ pub struct ClusterCounts {
 
 /// The nodes of a job.
 #[derive(Debug, Default)]
-pub struct Nodes(Mutex<State>);
+pub struct Nodes(Mutex<NodesState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct NodesState {
     samples: Vec<NodeSample>,
     /// What each machine had used when it was first heard of, which may be in the middle of the job.
     machines_before: Vec<Option<MachineCpu>>,
@@ -49,8 +50,8 @@ struct State {
 }
 
 impl Nodes {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, NodesState> {
+        lock(&self.0)
     }
 
     /// Takes in what a node has used; nodes are numbered in the order in which they are heard of.
@@ -108,8 +109,8 @@ impl Nodes {
     }
 
     /// What the job has used on all nodes.
-    pub fn used(&self) -> Used {
-        let mut sum = Used::default();
+    pub fn used(&self) -> ResourceUsage {
+        let mut sum = ResourceUsage::default();
         for node in &self.lock().samples {
             sum.user_s += node.user_s;
             sum.sys_s += node.sys_s;

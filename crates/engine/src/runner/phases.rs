@@ -5,10 +5,10 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use super::nodes::Nodes;
-use super::tree::{Tree, Used};
+use super::tree::{ResourceUsage, Tree};
 use crate::history::Recorder;
 use crate::history::event::{Event, PhaseUse};
-use crate::sys::machine::{MachineCpu, machine_cpu};
+use gristmill_base::sys::machine::{MachineCpu, machine_cpu};
 
 /// What a phase took.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -30,19 +30,19 @@ pub struct PhaseClock<'a> {
     tree: &'a Tree,
     recorder: &'a Recorder,
     phases: Vec<Phase>,
-    current: Option<Current>,
+    current: Option<RunningPhase>,
     /// Where tasks run, if not in these processes.
     nodes: Option<Arc<Nodes>>,
 }
 
 /// The phase that runs.
 #[derive(Debug)]
-struct Current {
+struct RunningPhase {
     name: &'static str,
     tasks: usize,
     slots: usize,
     began: Instant,
-    used: Used,
+    used: ResourceUsage,
     machine: MachineCpu,
     user_code: bool,
     /// Attempts that run, since when, and the seconds of all attempts before that.
@@ -51,7 +51,7 @@ struct Current {
     running_s: f64,
 }
 
-impl Current {
+impl RunningPhase {
     fn count(&mut self, running: usize) {
         let now = Instant::now();
         self.running_s += self.running as f64 * now.duration_since(self.since).as_secs_f64();
@@ -81,7 +81,7 @@ impl<'a> PhaseClock<'a> {
     }
 
     /// What the job has used so far, and the machines that its tasks run on.
-    fn used(&self) -> (Used, MachineCpu) {
+    fn used(&self) -> (ResourceUsage, MachineCpu) {
         let used = self.tree.used();
         match &self.nodes {
             Some(nodes) => (used.with(nodes.used()), nodes.machines()),
@@ -94,7 +94,7 @@ impl<'a> PhaseClock<'a> {
         self.end();
         let now = Instant::now();
         let (used, machine) = self.used();
-        self.current = Some(Current {
+        self.current = Some(RunningPhase {
             name,
             tasks,
             slots,
@@ -164,7 +164,12 @@ impl<'a> PhaseClock<'a> {
 }
 
 /// What was used since the phase began.
-fn since(current: &Current, now: Used, machine: MachineCpu, processors: usize) -> PhaseUse {
+fn since(
+    current: &RunningPhase,
+    now: ResourceUsage,
+    machine: MachineCpu,
+    processors: usize,
+) -> PhaseUse {
     let (before, machine_before) = (current.used, current.machine);
     PhaseUse {
         user_s: now.user_s - before.user_s,

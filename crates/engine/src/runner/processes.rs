@@ -17,17 +17,19 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use super::attempts::Ended;
+use super::attempts::AttemptOutcome;
 use super::messages::{reply_of, task_bytes};
-use super::shared::Told;
+use super::shared::JobSetup;
 use super::slots::{Slot, run_in_slots};
 use super::threads::Thread;
 use super::{Runner, RunnerHooks};
 use crate::driver::Driver;
-use crate::error::{Error, Kind, Result};
-use crate::task::wire::{self, Sender};
-use crate::task::{Attempt, TaskContext, TaskSpec};
-use crate::worker::{self, Command, Definition, Leased, Limits, WorkerError};
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_tasks::task::wire::{self, Sender};
+use gristmill_tasks::task::{TaskAttempt, TaskContext, TaskSpec};
+use gristmill_tasks::worker::{
+    self, Leased, WorkerCommand, WorkerDefinition, WorkerError, WorkerLimits,
+};
 
 /// How long a worker may show no sign of life. It shows ten a second, from a thread of its own: a machine that is short
 /// of memory delays them, one that is alive not by so much.
@@ -48,27 +50,27 @@ const FAILED_STARTS_MAX: u32 = 10;
 
 /// Runs tasks in processes of a command.
 #[derive(Debug)]
-pub struct Processes {
-    command: Command,
-    pool: worker::Processes,
+pub struct ProcessRunner {
+    command: WorkerCommand,
+    pool: worker::ProcessPool,
     /// Workers lost since the last attempt that came to its end.
     losses: AtomicU32,
 }
 
-impl Processes {
+impl ProcessRunner {
     /// Runs tasks in processes that `command` begins; each calls [`super::worker::serve`].
     ///
     /// ```
-    /// use gristmill_engine::runner::{Runner, processes::Processes};
-    /// use gristmill_engine::worker::Command;
-    /// let runner = Processes::new(Command::new("/bin/false", "/tmp"));
+    /// use gristmill_engine::runner::{Runner, processes::ProcessRunner};
+    /// use gristmill_engine::worker::WorkerCommand;
+    /// let runner = ProcessRunner::new(WorkerCommand::new("/bin/false", "/tmp"));
     /// assert!(!runner.shares_memory());
     /// assert!(runner.held_bytes(2).unwrap_err().to_string().contains("exited with code 1"));
     /// ```
-    pub fn new(command: Command) -> Self {
-        Processes {
+    pub fn new(command: WorkerCommand) -> Self {
+        ProcessRunner {
             command,
-            pool: worker::Processes::new(1),
+            pool: worker::ProcessPool::new(1),
             losses: AtomicU32::new(0),
         }
     }
@@ -83,7 +85,7 @@ impl Processes {
     }
 }
 
-impl Runner for Processes {
+impl Runner for ProcessRunner {
     fn shares_memory(&self) -> bool {
         false
     }
@@ -111,12 +113,12 @@ impl Runner for Processes {
         self.pool.keep(workers);
         let budget = &context.node.budget;
         let share = budget.limit_bytes().saturating_sub(budget.used_bytes()) / workers as u64;
-        let bytes = wire::to_bytes(&Told::of(context, share)?)?;
-        let definition = Definition {
+        let bytes = wire::to_bytes(&JobSetup::of(context, share)?)?;
+        let definition = WorkerDefinition {
             key: Sha256::digest(&bytes).into(),
             bytes: bytes.into(),
         };
-        let slot = || Worker {
+        let slot = || ProcessSlot {
             runner: self,
             definition: &definition,
             leased: None,
@@ -129,9 +131,9 @@ impl Runner for Processes {
 }
 
 /// A slot with a worker process, once it has run a task.
-struct Worker<'a> {
-    runner: &'a Processes,
-    definition: &'a Definition,
+struct ProcessSlot<'a> {
+    runner: &'a ProcessRunner,
+    definition: &'a WorkerDefinition,
     leased: Option<Leased>,
     /// What the process has been sent.
     sender: Sender,
@@ -139,8 +141,8 @@ struct Worker<'a> {
     here: Thread<'a>,
 }
 
-impl Slot for Worker<'_> {
-    fn run(&mut self, spec: &TaskSpec, attempt: &Attempt<'_>) -> Ended {
+impl Slot for ProcessSlot<'_> {
+    fn run(&mut self, spec: &TaskSpec, attempt: &TaskAttempt<'_>) -> AttemptOutcome {
         if spec.stays_here() {
             // The memory of the slot is this process's now.
             self.leased = None;
@@ -152,26 +154,30 @@ impl Slot for Worker<'_> {
         let ended = match task {
             Ok(task) => match self.run_there(&task, attempt) {
                 Ok(reply) => self.ended(&reply),
-                Err(WorkerError::Cancelled) => Ended::Failed(Error::cancelled()),
+                Err(WorkerError::Cancelled) => AttemptOutcome::Failed(Error::cancelled()),
                 Err(error) => return self.lost(&error),
             },
-            Err(error) => Ended::Failed(error),
+            Err(error) => AttemptOutcome::Failed(error),
         };
         self.runner.losses.store(0, Ordering::Relaxed);
         ended
     }
 }
 
-impl Worker<'_> {
-    fn run_there(&mut self, task: &[u8], attempt: &Attempt<'_>) -> Result<Vec<u8>, WorkerError> {
+impl ProcessSlot<'_> {
+    fn run_there(
+        &mut self,
+        task: &[u8],
+        attempt: &TaskAttempt<'_>,
+    ) -> Result<Vec<u8>, WorkerError> {
         let worker = match &mut self.leased {
             Some(worker) => worker,
             none => none.insert(self.runner.lease()?),
         };
-        let limits = Limits {
+        let limits = WorkerLimits {
             timeout: Some(SILENCE),
             grace: GRACE,
-            ..Limits::default()
+            ..WorkerLimits::default()
         };
         let mut on_progress = |bytes| {
             let _ = attempt.progress(bytes); // the worker is told of a stop by the flag itself
@@ -185,20 +191,20 @@ impl Worker<'_> {
         )
     }
 
-    fn ended(&self, reply: &[u8]) -> Ended {
+    fn ended(&self, reply: &[u8]) -> AttemptOutcome {
         match reply_of(reply) {
             Ok((used, outcome)) => {
                 let node = &self.here.context.node;
                 node.budget.count_elsewhere(used.peak_bytes);
                 node.store.requests().add(used.requests);
-                outcome.map_or_else(Ended::Failed, Ended::Done)
+                outcome.map_or_else(AttemptOutcome::Failed, AttemptOutcome::Done)
             }
-            Err(error) => Ended::Failed(error),
+            Err(error) => AttemptOutcome::Failed(error),
         }
     }
 
     /// The worker is gone, and with it what it was sent.
-    fn lost(&mut self, error: &WorkerError) -> Ended {
+    fn lost(&mut self, error: &WorkerError) -> AttemptOutcome {
         self.leased = None;
         self.sender = Sender::default();
         let losses = self.runner.losses.fetch_add(1, Ordering::Relaxed) + 1;
@@ -209,9 +215,9 @@ impl Worker<'_> {
             LOSSES_MAX
         };
         if losses < most {
-            return Ended::Lost(error.to_string());
+            return AttemptOutcome::Lost(error.to_string());
         }
-        Ended::Failed(if never_started {
+        AttemptOutcome::Failed(if never_started {
             not_started(error)
         } else {
             given_up(error, losses)

@@ -1,9 +1,9 @@
 //! The loop between the driver and the place where attempts run: what all runners share.
 //!
 //! ```text
-//!   driver ──Launch, Abort, GiveBack──▶ Place
-//!      ▲                                  │
-//!      └── events ◀── record_end ◀── Happened
+//!   driver ──Launch, Abort, ReleaseSpace──▶ ExecutionBackend
+//!      ▲                                         │
+//!      └── events ◀── record_end ◀── BackendEvent┘
 //! ```
 //!
 //! The rules that must hold: that an attempt begins is in the history before it does anything; an attempt's end is in the
@@ -18,13 +18,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::attempts::{Ended, record_begin, record_end};
+use super::attempts::{AttemptOutcome, record_begin, record_end};
 use super::{RunnerHooks, StageProgress};
-use crate::driver::{Action, Driver, Event};
-use crate::error::Result;
+use crate::driver::{Action, Driver, DriverEvent};
 use crate::history::event;
-use crate::spill::SpilledRun;
-use crate::task::{AttemptId, Spent, TaskContext, TaskSpec};
+use gristmill_base::error::Result;
+use gristmill_tasks::spill::SpilledRun;
+use gristmill_tasks::task::{AttemptId, ReleasedSpace, TaskContext, TaskSpec};
 
 /// How often the loop looks at the cancel flag and at memory when nothing happens.
 const TICK: Duration = Duration::from_millis(20);
@@ -33,7 +33,7 @@ const TICK: Duration = Duration::from_millis(20);
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Where the attempts of a job run.
-pub(super) trait Place {
+pub(super) trait ExecutionBackend {
     /// How many run at once.
     fn slots(&self) -> usize;
 
@@ -65,7 +65,7 @@ pub(super) trait Place {
     fn abort(&mut self, id: AttemptId);
 
     /// Gives space back, when what was recorded is in the history for good.
-    fn give_back(&mut self, spent: Vec<Spent>) -> Result<()>;
+    fn release_space(&mut self, spent: Vec<ReleasedSpace>) -> Result<()>;
 
     /// A stage begins: nobody knows how long its tasks take.
     fn begins_stage(&mut self) {}
@@ -76,14 +76,14 @@ pub(super) trait Place {
     }
 
     /// Waits for what happens next, but not longer than this.
-    fn next(&mut self, longest: Duration) -> Option<Happened>;
+    fn next(&mut self, longest: Duration) -> Option<BackendEvent>;
 }
 
 /// What happens in a place.
 #[derive(Debug)]
-pub(super) enum Happened {
+pub(super) enum BackendEvent {
     /// An attempt is over.
-    Over(Box<Over>),
+    Over(Box<FinishedAttempt>),
     /// What a task that is over had made is gone.
     OutputLost { task: u32 },
     /// There is room for so many attempts at once from now on.
@@ -94,16 +94,16 @@ pub(super) enum Happened {
 
 /// An attempt that is over, with the bytes that it noted as done.
 #[derive(Debug)]
-pub(super) struct Over {
+pub(super) struct FinishedAttempt {
     pub(super) id: AttemptId,
     pub(super) spec: Arc<TaskSpec>,
-    pub(super) ended: Ended,
+    pub(super) ended: AttemptOutcome,
     pub(super) bytes: u64,
 }
 
 /// Runs the driver's job to its end in this place.
 pub(super) fn run_in(
-    place: &mut dyn Place,
+    place: &mut dyn ExecutionBackend,
     driver: &mut Driver,
     context: &TaskContext,
     hooks: RunnerHooks<'_, '_>,
@@ -125,7 +125,7 @@ pub(super) fn run_in(
 struct Running<'a, 'c> {
     driver: &'a mut Driver,
     context: &'a TaskContext,
-    place: &'a mut dyn Place,
+    place: &'a mut dyn ExecutionBackend,
     hooks: RunnerHooks<'a, 'c>,
     slots: usize,
     /// What runs, or waits for a slot.
@@ -142,7 +142,7 @@ impl Running<'_, '_> {
         if self.place.nodes() > 0 {
             self.driver.tell_first();
         }
-        let mut actions = self.driver.handle(now_ms(), Event::Started { slots });
+        let mut actions = self.driver.handle(now_ms(), DriverEvent::Started { slots });
         let mut cancelled = false;
         let mut looked: Option<Instant> = None;
         loop {
@@ -166,30 +166,30 @@ impl Running<'_, '_> {
             }
             let event = if self.hooks.control.is_cancelled() && !cancelled {
                 cancelled = true;
-                actions = self.driver.handle(now_ms(), Event::Cancel);
+                actions = self.driver.handle(now_ms(), DriverEvent::Cancel);
                 if let Some(event) = event {
                     actions.extend(self.driver.handle(now_ms(), event));
                 }
                 continue;
             } else {
-                event.unwrap_or(Event::Woken)
+                event.unwrap_or(DriverEvent::Woken)
             };
             actions = self.driver.handle(now_ms(), event);
         }
     }
 
     /// The next event, or none after a tick.
-    fn wait(&mut self, wake_in_ms: Option<u64>) -> Option<Event> {
+    fn wait(&mut self, wake_in_ms: Option<u64>) -> Option<DriverEvent> {
         let wait = wake_in_ms.map_or(TICK, |ms| TICK.min(Duration::from_millis(ms)));
         let happened = self.place.next(wait);
         let event = happened.map(|happened| match happened {
-            Happened::Over(over) => self.over(*over),
-            Happened::OutputLost { task } => Event::OutputLost { task },
-            Happened::Slots { slots } => {
+            BackendEvent::Over(over) => self.over(*over),
+            BackendEvent::OutputLost { task } => DriverEvent::OutputLost { task },
+            BackendEvent::Slots { slots } => {
                 self.slots = slots;
-                Event::Slots { slots }
+                DriverEvent::Slots { slots }
             }
-            Happened::Ahead { attempts } => Event::Ahead { attempts },
+            BackendEvent::Ahead { attempts } => DriverEvent::Ahead { attempts },
         });
         let mut progress = self.hooks.control.progress();
         progress.done_bytes = self.context.done_bytes.load(Ordering::Relaxed);
@@ -204,7 +204,7 @@ impl Running<'_, '_> {
     }
 
     /// Records how an attempt ended.
-    fn over(&mut self, mut over: Over) -> Event {
+    fn over(&mut self, mut over: FinishedAttempt) -> DriverEvent {
         self.judge(&mut over);
         self.running.remove(&over.id);
         self.hooks.clock.running(self.in_slots());
@@ -219,8 +219,8 @@ impl Running<'_, '_> {
     }
 
     /// A task that fails twice in the same way at the same record is not tried again, wherever its attempts ran.
-    fn judge(&mut self, over: &mut Over) {
-        if let Ended::Failed(error) = &mut over.ended
+    fn judge(&mut self, over: &mut FinishedAttempt) {
+        if let AttemptOutcome::Failed(error) = &mut over.ended
             && let Some(fingerprint) = error.take_fingerprint()
         {
             let before = self.failures.insert(over.id.task, fingerprint.clone());
@@ -239,7 +239,7 @@ impl Running<'_, '_> {
                 kept,
             } => self.begin_stage((name, bytes), tasks, kept),
             Action::Launch { id, spec } => return self.launch(id, spec),
-            Action::GiveBack { spent } => return self.place.give_back(spent),
+            Action::ReleaseSpace { spent } => return self.place.release_space(spent),
             Action::Forget { tasks } => {
                 self.failures.clear();
                 return self.place.forget(tasks);

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Budget;
-use crate::error::{Error, Result};
-use crate::storage::collected::Collector;
-use crate::storage::stores::Stores;
-use crate::task::wire::Message;
-use crate::task::{
-    AgentFolders, ExecutorKind, ExecutorSpec, Here, InProcess, JobShared, Node, TaskContext,
-    UserTaskExecutor,
+use gristmill_base::budget::Budget;
+use gristmill_base::error::{Error, Result};
+use gristmill_storage::collected::CollectorAddress;
+use gristmill_storage::stores::Stores;
+use gristmill_tasks::task::wire::Message;
+use gristmill_tasks::task::{
+    AgentFolders, ExecutorKind, ExecutorSpec, InProcess, JobShared, NodeContext, NodeEnvironment,
+    TaskContext, UserTaskExecutor,
 };
 
 /// Makes the executor of a job whose code is ours, from the job's options as JSON.
@@ -28,12 +28,12 @@ pub(super) struct Host {
     /// Where they write, on a machine of a cluster.
     pub(super) places: Option<AgentFolders>,
     /// What user code finds there.
-    pub(super) here: Here,
+    pub(super) here: NodeEnvironment,
 }
 
 /// What a worker is told of a job.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Told {
+pub(super) struct JobSetup {
     job: JobShared,
     /// The worker's share of the budget.
     budget_bytes: u64,
@@ -43,12 +43,12 @@ pub(super) struct Told {
     definition: Vec<u8>,
 }
 
-impl Message for Told {
+impl Message for JobSetup {
     const KIND: [u8; 4] = *b"jobs";
     const NAME: &'static str = "a job";
 }
 
-impl Told {
+impl JobSetup {
     /// What tasks in a worker need of `context`, with so much memory for each worker.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl Told {
         let (how, definition) = spec.map_or((None, Vec::new()), |spec| {
             (Some(spec.kind), spec.definition)
         });
-        Ok(Told {
+        Ok(JobSetup {
             job: context.job.clone(),
             budget_bytes,
             how,
@@ -73,7 +73,7 @@ impl Told {
     }
 
     /// The same, with files of the output sent to who takes them.
-    pub(super) fn collected_by(mut self, collector: Option<Collector>) -> Self {
+    pub(super) fn collected_by(mut self, collector: Option<CollectorAddress>) -> Self {
         if let Some(outputs) = &mut self.job.shared_outputs {
             outputs.collector = collector;
         }
@@ -107,7 +107,7 @@ impl Told {
                 Some(spec.build_on(host.workers, Arc::clone(&store), &host.here)?)
             }
         };
-        let node = Node::new(store, Budget::new(self.budget_bytes))
+        let node = NodeContext::new(store, Budget::new(self.budget_bytes))
             .with_executor(executor)
             .with_places(host.places.clone());
         Ok(TaskContext::new(self.job, node, InProcess::Nothing))

@@ -11,33 +11,34 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use super::RunnerHooks;
-use super::attempts::Ended;
-use super::running::{Happened, Over, Place, run_in};
+use super::attempts::AttemptOutcome;
+use super::running::{BackendEvent, ExecutionBackend, FinishedAttempt, run_in};
 use crate::driver::Driver;
-use crate::error::{Error, Result};
 use crate::history::Recorder;
-use crate::sys::threads::begin_in;
-use crate::task::{Attempt, AttemptId, Spent, TaskContext, TaskSpec};
+use gristmill_base::error::{Error, Result};
+use gristmill_base::sync::lock;
+use gristmill_base::sys::threads::begin_in;
+use gristmill_tasks::task::{AttemptId, ReleasedSpace, TaskAttempt, TaskContext, TaskSpec};
 
 /// Where one attempt runs at a time.
 pub(super) trait Slot: Send {
     /// Runs an attempt to its end, and says how it ended.
-    fn run(&mut self, spec: &TaskSpec, attempt: &Attempt<'_>) -> Ended;
+    fn run(&mut self, spec: &TaskSpec, attempt: &TaskAttempt<'_>) -> AttemptOutcome;
 }
 
 /// What a slot is to do.
-enum Order {
+enum SlotOrder {
     Run {
         id: AttemptId,
         spec: Arc<TaskSpec>,
         stop: Arc<AtomicBool>,
     },
-    GiveBack(Vec<Spent>),
+    ReleaseSpace(Vec<ReleasedSpace>),
 }
 
 /// Runs the driver's job to its end in these slots.
@@ -64,7 +65,7 @@ pub(super) fn run_in_slots<S: Slot>(
                 Err(_) => break, // fewer of them do it, too
             }
         }
-        let mut here = Here {
+        let mut here = LocalBackend {
             slots: count,
             order,
             over,
@@ -78,24 +79,24 @@ pub(super) fn run_in_slots<S: Slot>(
 fn serve(
     mut slot: impl Slot,
     context: &TaskContext,
-    orders: &Mutex<Receiver<Order>>,
-    tell: &Sender<Over>,
+    orders: &Mutex<Receiver<SlotOrder>>,
+    tell: &Sender<FinishedAttempt>,
     recorder: &Recorder,
 ) {
     loop {
-        let next = orders.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let next = lock(orders).recv();
         let (id, spec, stop) = match next {
-            Ok(Order::Run { id, spec, stop }) => (id, spec, stop),
-            Ok(Order::GiveBack(spent)) => {
+            Ok(SlotOrder::Run { id, spec, stop }) => (id, spec, stop),
+            Ok(SlotOrder::ReleaseSpace(spent)) => {
                 if context.job.durable {
                     recorder.sync();
                 }
-                spent.iter().for_each(|spent| spent.give_back(context));
+                spent.iter().for_each(|spent| spent.release_space(context));
                 continue;
             }
             Err(_) => return,
         };
-        let attempt = Attempt {
+        let attempt = TaskAttempt {
             id,
             stop,
             done_bytes: &context.done_bytes,
@@ -103,10 +104,10 @@ fn serve(
         };
         let ended = slot.run(&spec, &attempt);
         let bytes = attempt.own_bytes.load(Ordering::Relaxed);
-        if !matches!(ended, Ended::Done(_)) {
+        if !matches!(ended, AttemptOutcome::Done(_)) {
             attempt.take_back();
         }
-        let over = Over {
+        let over = FinishedAttempt {
             id,
             spec,
             ended,
@@ -119,22 +120,22 @@ fn serve(
 }
 
 /// The slots of this process.
-struct Here {
+struct LocalBackend {
     slots: usize,
-    order: Sender<Order>,
-    over: Receiver<Over>,
+    order: Sender<SlotOrder>,
+    over: Receiver<FinishedAttempt>,
     /// The stop flag of each attempt under way.
     running: BTreeMap<AttemptId, Arc<AtomicBool>>,
 }
 
-impl Here {
-    fn order(&self, order: Order) -> Result<()> {
+impl LocalBackend {
+    fn order(&self, order: SlotOrder) -> Result<()> {
         let gone = |_| Error::bug("run a task", "the slots ended early");
         self.order.send(order).map_err(gone)
     }
 }
 
-impl Place for Here {
+impl ExecutionBackend for LocalBackend {
     fn slots(&self) -> usize {
         self.slots
     }
@@ -148,7 +149,7 @@ impl Place for Here {
         begins(&spec, "");
         let stop = Arc::new(AtomicBool::new(false));
         self.running.insert(id, Arc::clone(&stop));
-        self.order(Order::Run { id, spec, stop })
+        self.order(SlotOrder::Run { id, spec, stop })
     }
 
     fn abort(&mut self, id: AttemptId) {
@@ -157,13 +158,13 @@ impl Place for Here {
         }
     }
 
-    fn give_back(&mut self, spent: Vec<Spent>) -> Result<()> {
-        self.order(Order::GiveBack(spent))
+    fn release_space(&mut self, spent: Vec<ReleasedSpace>) -> Result<()> {
+        self.order(SlotOrder::ReleaseSpace(spent))
     }
 
-    fn next(&mut self, longest: Duration) -> Option<Happened> {
+    fn next(&mut self, longest: Duration) -> Option<BackendEvent> {
         let over = self.over.recv_timeout(longest).ok()?;
         self.running.remove(&over.id);
-        Some(Happened::Over(Box::new(over)))
+        Some(BackendEvent::Over(Box::new(over)))
     }
 }

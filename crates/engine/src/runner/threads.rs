@@ -5,12 +5,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::attempts::Ended;
+use super::attempts::AttemptOutcome;
 use super::slots::{Slot, run_in_slots};
 use super::{Runner, RunnerHooks};
 use crate::driver::Driver;
-use crate::error::{Error, Result};
-use crate::task::{Attempt, Scratch, TaskContext, TaskReport, TaskSpec, run_task};
+use gristmill_base::error::{Error, Result};
+use gristmill_tasks::task::{Scratch, TaskAttempt, TaskContext, TaskReport, TaskSpec, run_task};
 
 /// Runs tasks on threads of this process.
 #[derive(Debug, Default)]
@@ -56,12 +56,12 @@ impl<'a> Thread<'a> {
 }
 
 impl Slot for Thread<'_> {
-    fn run(&mut self, spec: &TaskSpec, attempt: &Attempt<'_>) -> Ended {
+    fn run(&mut self, spec: &TaskSpec, attempt: &TaskAttempt<'_>) -> AttemptOutcome {
         match run_caught(spec, self.context, attempt, &mut self.scratch) {
-            Ok(report) => Ended::Done(report),
+            Ok(report) => AttemptOutcome::Done(report),
             Err(error) => {
                 self.forget(); // whatever state the attempt left it in
-                Ended::Failed(error)
+                AttemptOutcome::Failed(error)
             }
         }
     }
@@ -71,7 +71,7 @@ impl Slot for Thread<'_> {
 pub(super) fn run_caught(
     spec: &TaskSpec,
     context: &TaskContext,
-    attempt: &Attempt<'_>,
+    attempt: &TaskAttempt<'_>,
     scratch: &mut Scratch,
 ) -> Result<TaskReport> {
     let task = AssertUnwindSafe(|| run_task(spec, context, attempt, scratch));

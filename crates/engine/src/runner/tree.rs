@@ -13,10 +13,11 @@
 //! read, and their sums are read afterwards. So a child that ended meanwhile is missing, or in its parent's sums, but
 //! never both; then we look again. Without /proc, processes below this one count when they have ended.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use crate::sys::processes::children_of;
-use crate::sys::usage::{self, Sums};
+use gristmill_base::sync::lock;
+use gristmill_base::sys::processes::children_of;
+use gristmill_base::sys::usage::{self, Sums};
 
 /// Looks at a tree in which processes end all the time, before we take what we have seen.
 const LOOKS: usize = 4;
@@ -26,7 +27,7 @@ const PROCESSES_MAX: usize = 256;
 
 /// What a job has used since its processes began: the difference of two looks counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Used {
+pub struct ResourceUsage {
     /// CPU seconds in user mode.
     pub user_s: f64,
     /// CPU seconds in the kernel.
@@ -39,11 +40,11 @@ pub struct Used {
     pub write_bytes: u64,
 }
 
-impl Used {
+impl ResourceUsage {
     /// Both together.
     #[must_use]
-    pub fn with(self, other: Used) -> Self {
-        Used {
+    pub fn with(self, other: ResourceUsage) -> Self {
+        ResourceUsage {
             user_s: self.user_s + other.user_s,
             sys_s: self.sys_s + other.sys_s,
             own_s: self.own_s + other.own_s,
@@ -58,7 +59,7 @@ impl Used {
 pub struct Tree {
     /// Whether user code runs in processes below this one.
     below: bool,
-    ledger: Mutex<Ledger>,
+    ledger: Mutex<UnreapedUsage>,
 }
 
 impl Tree {
@@ -84,8 +85,8 @@ impl Tree {
     /// assert!(all_s > after.own_s - before.own_s);
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn used(&self) -> Used {
-        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn used(&self) -> ResourceUsage {
+        let mut ledger = lock(&self.ledger);
         let mut looked = look(self.below);
         for _ in 1..LOOKS {
             if looked.whole {
@@ -94,7 +95,7 @@ impl Tree {
             looked = look(self.below);
         }
         let sums = ledger.enter(looked.sums, looked.whole);
-        Used {
+        ResourceUsage {
             user_s: sums.user_us as f64 / 1e6,
             sys_s: sums.sys_us as f64 / 1e6,
             own_s: looked.own_us as f64 / 1e6,
@@ -106,12 +107,12 @@ impl Tree {
 
 /// Keeps what processes used that nobody waited for.
 #[derive(Debug, Default)]
-struct Ledger {
+struct UnreapedUsage {
     last: Sums,
     lost: Sums,
 }
 
-impl Ledger {
+impl UnreapedUsage {
     /// Takes in what was seen; the sums so far. What a whole look finds less of than the last one is lost for good; in
     /// a look that is not whole it may be on its way from a child to its parent.
     fn enter(&mut self, seen: Sums, whole: bool) -> Sums {
@@ -178,7 +179,7 @@ mod tests {
 
     #[test]
     fn sums_never_fall_and_nothing_counts_twice() {
-        let mut ledger = Ledger::default();
+        let mut ledger = UnreapedUsage::default();
         assert_eq!(ledger.enter(cpu(100), true), cpu(100));
         // On its way from a child to its parent: 60 of the 100 are not seen for a moment.
         assert_eq!(ledger.enter(cpu(40), false), cpu(100));

@@ -1,11 +1,12 @@
 //! What a job uses of memory, by kind, with the peaks seen: of this process and, where user code runs in others, of those
 //! below it.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::sys::memory::{descendants_bytes, resident_bytes};
+use gristmill_base::sync::lock;
+use gristmill_base::sys::memory::{descendants_bytes, resident_bytes};
 
 /// Between two looks at other processes. Each costs some reads of /proc for every thread and process: 50 µs of CPU with
 /// 12 threads and two workers. The process itself is looked at whenever somebody asks.
@@ -39,7 +40,7 @@ impl PeakMemory {
 
     fn below_bytes(&self) -> u64 {
         let Some(below) = &self.below else { return 0 };
-        let mut below = below.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut below = lock(below);
         if below.1.is_none_or(|seen| seen.elapsed() >= LOOK_BELOW) {
             *below = (descendants_bytes(), Some(Instant::now()));
         }

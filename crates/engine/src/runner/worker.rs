@@ -12,23 +12,24 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use super::messages::{WorkerUse, reply_bytes, task_of};
-use super::shared::{BuildNativeExecutor, Host, Told};
+use super::shared::{BuildNativeExecutor, Host, JobSetup};
 use super::threads::run_caught;
-use crate::error::{Error, Result};
-use crate::storage::requests::RequestCounts;
-use crate::storage::stores::Stores;
-use crate::sys::descriptors::raise_open_files;
-use crate::sys::memory::keep_little_freed;
-use crate::sys::threads::begin;
-use crate::task::wire::{self, Receiver};
-use crate::task::{Attempt, Scratch, TaskContext};
-use crate::worker::channel::{Frames, Received, Replies, take_over};
-use crate::worker::{DefinitionKey, Processes, Pulse, RecordPosition};
+use gristmill_base::error::{Error, Result};
+use gristmill_base::sync::lock;
+use gristmill_base::sys::descriptors::raise_open_files;
+use gristmill_base::sys::memory::keep_little_freed;
+use gristmill_base::sys::threads::begin;
+use gristmill_storage::net::requests::RequestCounts;
+use gristmill_storage::stores::Stores;
+use gristmill_tasks::task::wire::{self, Receiver};
+use gristmill_tasks::task::{Scratch, TaskAttempt, TaskContext};
+use gristmill_tasks::worker::channel::{FramePipe, Received, Replies, take_over};
+use gristmill_tasks::worker::{DefinitionKey, Heartbeat, ProcessPool, RecordPosition};
 
 /// Between two beats. A driver waits ten seconds for one: a hundred may be late.
 const BEAT: Duration = Duration::from_millis(100);
@@ -41,7 +42,7 @@ const BEAT: Duration = Duration::from_millis(100);
 pub fn serve(pulse: i32, store: Arc<Stores>, native: BuildNativeExecutor) -> Result<()> {
     keep_little_freed();
     raise_open_files();
-    let progress = Arc::new(Progress::new(Pulse::adopt(pulse)?));
+    let progress = Arc::new(Progress::new(Heartbeat::adopt(pulse)?));
     let (frames, replies) = take_over().map_err(|error| broken(&error))?;
     let unwanted = Arc::new(AtomicBool::new(false));
     let (send, received) = sync_channel(1);
@@ -68,12 +69,12 @@ pub fn serve(pulse: i32, store: Arc<Stores>, native: BuildNativeExecutor) -> Res
             break;
         }
     }
-    Processes::shared().dismiss();
+    ProcessPool::shared().dismiss();
     served
 }
 
 /// Passes frames on until there are no more; then nobody wants what runs.
-fn read(mut frames: Frames, send: &SyncSender<Result<Received>>, unwanted: &AtomicBool) {
+fn read(mut frames: FramePipe, send: &SyncSender<Result<Received>>, unwanted: &AtomicBool) {
     while let Some(frame) = frames.receive().transpose() {
         let last = frame.is_err();
         let sent = send.send(frame.map_err(|error| broken(&error)));
@@ -91,14 +92,14 @@ fn broken(error: &io::Error) -> Error {
 /// What the driver sees of the task that runs.
 #[derive(Debug)]
 struct Progress {
-    pulse: &'static Pulse,
+    pulse: &'static Heartbeat,
     done_bytes: AtomicU64,
     /// Whether a task runs: between tasks the driver sets the pulse to zero, and it stays so.
     runs: Mutex<bool>,
 }
 
 impl Progress {
-    fn new(pulse: &'static Pulse) -> Self {
+    fn new(pulse: &'static Heartbeat) -> Self {
         Progress {
             pulse,
             done_bytes: AtomicU64::new(0),
@@ -116,7 +117,7 @@ impl Progress {
 
     /// Shows the bytes done if a task runs, before `change` says whether one does from now on.
     fn show(&self, change: impl FnOnce(&mut bool)) {
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = lock(&self.runs);
         if *runs {
             self.pulse.write(&RecordPosition {
                 bytes_done: self.done_bytes.load(Ordering::Relaxed),
@@ -157,12 +158,12 @@ impl Server {
     fn take(&mut self, frame: Received) -> Result<()> {
         match frame {
             Received::Definition { key, bytes } => {
-                let told: Told = wire::from_bytes(&bytes)?;
+                let setup: JobSetup = wire::from_bytes(&bytes)?;
                 let host = Host {
                     workers: 1,
                     ..Host::default()
                 };
-                self.job = Some((key, told.context(&self.store, self.native, &host)));
+                self.job = Some((key, setup.context(&self.store, self.native, &host)));
                 Ok(())
             }
             Received::Task { key, bytes } => self.answer(key, &bytes),
@@ -184,7 +185,7 @@ impl Server {
         };
         let outcome = match &context {
             Ok(context) => self.progress.of(|done_bytes| {
-                let attempt = Attempt {
+                let attempt = TaskAttempt {
                     id,
                     stop: Arc::clone(&self.unwanted),
                     done_bytes,

@@ -10,12 +10,12 @@ use std::sync::mpsc::channel;
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
 
-use gristmill_engine::budget::Process;
+use gristmill_engine::budget::ProcessOwner;
 use gristmill_engine::history::HistoryConfig;
 use gristmill_engine::jobs::{self, JobReport, JobSpec, Status, native_work};
 use gristmill_engine::runner::Control;
 use gristmill_engine::runner::cluster::Cluster;
-use gristmill_engine::runner::cluster::agent::{AgentSpec, End, Hello, serve};
+use gristmill_engine::runner::cluster::agent::{AgentSpec, Hello, ShutdownFlags, serve};
 use gristmill_engine::storage::agents::{AgentDisk, AgentPlace, Agents};
 use gristmill_engine::storage::local::Local;
 use gristmill_engine::storage::stores::Stores;
@@ -31,7 +31,7 @@ const TOKEN: &str = "a secret of the job";
 /// An agent that runs.
 struct Agent {
     thread: JoinHandle<Result<()>>,
-    end: Arc<End>,
+    end: Arc<ShutdownFlags>,
     hello: Hello,
 }
 
@@ -45,7 +45,7 @@ impl Agent {
         }))
         .unwrap();
         let (say, heard) = channel();
-        let end = Arc::<End>::default();
+        let end = Arc::<ShutdownFlags>::default();
         let ends = Arc::clone(&end);
         let thread = spawn(move || {
             serve(
@@ -125,7 +125,7 @@ fn run(place: &Place, attempts: usize) -> JobReport {
         },
         work: Some(Arc::new(work)),
         interpreter: String::new(),
-        process: Process::Shared,
+        process: ProcessOwner::Shared,
         worker: None,
         cluster: Some(Arc::new(Cluster::from_json(&cluster).unwrap())),
     };

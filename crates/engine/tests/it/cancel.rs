@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_engine::jobs::Status;
 use gristmill_engine::runner::Control;
-use gristmill_engine::storage::faulty::{Fault, Plan};
+use gristmill_engine::storage::faulty::{Fault, FaultPlan};
 use serde_json::{Value, json};
 
 use super::spill_faults;
@@ -153,7 +153,7 @@ fn while_a_task_waits_for_its_next_try() {
         .calls()
         .iter()
         .position(|call| call.operation == "read");
-    let plan = Plan {
+    let plan = FaultPlan {
         fault: Fault::Code(5),
         from: first_read.unwrap() as u64,
         to: u64::MAX,

@@ -10,7 +10,7 @@ use gristmill_engine::Kind;
 use gristmill_engine::jobs::Status;
 use gristmill_engine::runner::Control;
 use gristmill_engine::storage::LocalDisk;
-use gristmill_engine::storage::faulty::{Fault, Plan};
+use gristmill_engine::storage::faulty::{Fault, FaultPlan};
 use serde_json::{Value, json};
 
 use super::support::{Place, RECORD, Tree, for_each_number};
@@ -35,7 +35,7 @@ fn mappable(place: &Place) -> Arc<dyn LocalDisk> {
 
 /// The same files through a store that could fail and does not, and that cannot be mapped.
 fn unmappable(place: &Place) -> Arc<dyn LocalDisk> {
-    place.faulty(Plan {
+    place.faulty(FaultPlan {
         fault: Fault::Code(5),
         from: u64::MAX,
         to: u64::MAX,

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use gristmill_engine::Result;
 use gristmill_engine::aggregate::Aggregate;
 use gristmill_engine::budget::Budget;
-use gristmill_engine::merge::feed::{Feed, FeedRun};
+use gristmill_engine::merge::feed::{FeedRun, MergedPairs};
 use gristmill_engine::sorted_run::RunCompression;
 use gristmill_engine::spill::SpilledRun;
-use gristmill_engine::spill::collect::{CollectPlan, Collector, partition_bytes};
-use gristmill_engine::spill::table::Table;
+use gristmill_engine::spill::collect::{CollectPlan, PairCollector, partition_bytes};
+use gristmill_engine::spill::table::AggregateTable;
 use gristmill_engine::storage::memory::Memory;
-use gristmill_engine::storage::{Caching, LocalDisk, Output, Store};
+use gristmill_engine::storage::{Caching, LocalDisk, OutputStore, Store};
 use gristmill_engine::value::{self, write};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ const COMPRESSIONS: [RunCompression; 3] = [
     RunCompression::Zstd,
 ];
 
-fn collector(store: &Arc<Memory>, partitions: u32, chunk_bytes: usize) -> Collector {
+fn collector(store: &Arc<Memory>, partitions: u32, chunk_bytes: usize) -> PairCollector {
     let plan = CollectPlan {
         partitions,
         chunk_bytes,
@@ -40,17 +40,17 @@ fn collector(store: &Arc<Memory>, partitions: u32, chunk_bytes: usize) -> Collec
         places: vec!["/runs".into()],
         compression: COMPRESSIONS[partitions as usize % 3],
     };
-    Collector::new(store.clone(), plan, "0-0".into(), Default::default()).unwrap()
+    PairCollector::new(store.clone(), plan, "0-0".into(), Default::default()).unwrap()
 }
 
-fn feed(store: &Arc<Memory>, runs: &[SpilledRun], partition: u32, partitions: u32) -> Feed {
+fn feed(store: &Arc<Memory>, runs: &[SpilledRun], partition: u32, partitions: u32) -> MergedPairs {
     let runs = runs.iter().map(|run| FeedRun {
         path: run.path.clone(),
         longest: run.longest,
     });
     let (prefix, partition) = (partition_bytes(partitions), partition as usize);
     let budget = Budget::new(1 << 26);
-    Feed::begin(
+    MergedPairs::begin(
         store.clone(),
         runs.collect(),
         partition,
@@ -61,7 +61,7 @@ fn feed(store: &Arc<Memory>, runs: &[SpilledRun], partition: u32, partitions: u3
     .unwrap()
 }
 
-fn drain(mut feed: Feed) -> Result<Vec<Pair>> {
+fn drain(mut feed: MergedPairs) -> Result<Vec<Pair>> {
     let mut pairs = Vec::new();
     while feed.advance()? {
         let (key, value) = feed.pair();
@@ -112,7 +112,7 @@ proptest! {
     ) {
         let store = store();
         let mut collector = collector(&store, partitions, 128 << 10);
-        let mut table = Table::new(Aggregate::Sum, limit);
+        let mut table = AggregateTable::new(Aggregate::Sum, limit);
         let mut expected: BTreeMap<(u32, Vec<u8>), i64> = BTreeMap::new();
         for (position, (word, amount)) in (0..).zip(&pairs) {
             let mut key = Vec::new();
@@ -136,7 +136,7 @@ proptest! {
         let (runs, _) = collector.finish(&|_| Ok(())).unwrap();
         let mut found: BTreeMap<(u32, Vec<u8>), i64> = BTreeMap::new();
         for partition in 0..partitions {
-            let mut states: BTreeMap<Vec<u8>, gristmill_engine::aggregate::State> = BTreeMap::new();
+            let mut states: BTreeMap<Vec<u8>, gristmill_engine::aggregate::AggregateState> = BTreeMap::new();
             for (key, state) in drain(feed(&store, &runs, partition, partitions)).unwrap() {
                 let sum = states.entry(key).or_insert_with(|| Aggregate::Sum.empty());
                 Aggregate::Sum.merge(sum, &state).unwrap();
@@ -144,7 +144,7 @@ proptest! {
             for (key, state) in states {
                 let mut result = Vec::new();
                 Aggregate::Sum.finish(&state, &mut result).unwrap();
-                let Some(value::Token::Int(sum)) = value::Reader::new(&result).token().unwrap() else {
+                let Some(value::Token::Int(sum)) = value::ValueReader::new(&result).token().unwrap() else {
                     panic!("a sum of integers is an integer");
                 };
                 found.insert((partition, key), sum);
@@ -161,7 +161,7 @@ fn keys_whose_hashes_are_half_alike_are_keys_of_their_own() {
     const KEYS: i64 = 300_000;
     let store = store();
     let mut collector = collector(&store, 1, 1 << 20);
-    let mut table = Table::new(Aggregate::Max, 20 << 20);
+    let mut table = AggregateTable::new(Aggregate::Max, 20 << 20);
     let (mut halves, mut expected) = (BTreeMap::new(), BTreeMap::new());
     let (mut key, mut value) = (Vec::new(), Vec::new());
     for number in 0..2 * KEYS {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gristmill_engine::jobs::Status;
 use gristmill_engine::runner::Control;
 use gristmill_engine::storage::Store;
-use gristmill_engine::storage::faulty::{Fault, Faulty, Plan};
+use gristmill_engine::storage::faulty::{Fault, FaultPlan, Faulty};
 use gristmill_engine::storage::memory::Memory;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use super::watched::{Call, Watch, Watched};
 
 const EIO: Fault = Fault::Code(5);
 const FULL: Fault = Fault::Code(28);
-const NO_FAULT: Plan = Plan {
+const NO_FAULT: FaultPlan = FaultPlan {
     fault: EIO,
     from: u64::MAX,
     to: u64::MAX,
@@ -38,7 +38,7 @@ fn with_old_output(place: Place) -> Place {
 }
 
 /// The status of the job, how many calls it made, and the store before and after it.
-fn run(place: &Place, plan: Plan) -> (Status, u64, Tree, Tree) {
+fn run(place: &Place, plan: FaultPlan) -> (Status, u64, Tree, Tree) {
     let before = place.tree();
     let watch = Watch::new();
     let store = Watched::over(place.faulty(plan), &watch);
@@ -73,7 +73,8 @@ fn old_or_new_after_every_fault(place: fn() -> Place) {
             (call, 1) => (call, FULL, call + 1),
             (call, _) => (call, EIO, u64::MAX),
         };
-        let (status, _, before, after) = run(&with_old_output(place()), Plan { fault, from, to });
+        let (status, _, before, after) =
+            run(&with_old_output(place()), FaultPlan { fault, from, to });
         if after == before {
             assert_ne!(status, Status::Succeeded);
             kept.fetch_add(1, Ordering::Relaxed);
@@ -111,7 +112,7 @@ fn with_exchange_the_output_is_old_or_new() {
 fn an_old_output_that_cannot_be_moved_back_is_not_removed() {
     let (_, calls, before, _) = run(&with_old_output(Place::memory()), NO_FAULT);
     for from in calls - 6..calls {
-        let plan = Plan {
+        let plan = FaultPlan {
             fault: EIO,
             from,
             to: u64::MAX,
@@ -171,7 +172,7 @@ fn part_by_part_the_output_is_old_or_new_or_none() {
         "a kill could leave parts that look whole"
     );
     for_each_number(watch.calls().len() as u64, |call| {
-        let plan = Plan {
+        let plan = FaultPlan {
             fault: EIO,
             from: call,
             to: call + 1,

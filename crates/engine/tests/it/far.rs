@@ -8,18 +8,18 @@ use std::thread;
 use std::time::Duration;
 
 use gristmill_engine::Result;
-use gristmill_engine::split::lines::{LineOptions, LineReader};
-use gristmill_engine::storage::objects::directory::Directory;
+use gristmill_engine::split::lines::{LineOptions, LineRecordReader};
+use gristmill_engine::storage::io::read_ahead::{RANGES_AT_ONCE, read_into, read_through};
+use gristmill_engine::storage::io::window::{BEHIND_BYTES, in_order};
+use gristmill_engine::storage::objects::directory::DirectoryStore;
 use gristmill_engine::storage::objects::faults::{Faults, Unreliable};
+use gristmill_engine::storage::objects::part_uploader::PartUploader;
 use gristmill_engine::storage::objects::retry::Retried;
-use gristmill_engine::storage::objects::sending::Sending;
 use gristmill_engine::storage::objects::{
     KeptPart, Object, ObjectStore, Objects, Page, Part, Upload, UploadPart,
 };
-use gristmill_engine::storage::read_ahead::{RANGES_AT_ONCE, read_into, read_through};
-use gristmill_engine::storage::version::Version;
-use gristmill_engine::storage::window::{BEHIND_BYTES, in_order};
-use gristmill_engine::storage::{Caching, Output as _, Store as _};
+use gristmill_engine::storage::version::ReadVersion;
+use gristmill_engine::storage::{Caching, OutputStore as _, Store as _};
 use gristmill_engine::{Error, Kind};
 use tempfile::TempDir;
 
@@ -67,7 +67,13 @@ impl<O: Objects> Objects for Far<O> {
     fn list(&self, directory: &Path, from: Option<&str>) -> Result<Page> {
         self.inner.list(directory, from)
     }
-    fn get(&self, path: &Path, version: &Version, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    fn get(
+        &self,
+        path: &Path,
+        version: &ReadVersion,
+        buffer: &mut [u8],
+        offset: u64,
+    ) -> Result<usize> {
         let get = || self.inner.get(path, version, buffer, offset);
         self.gets.during(get)
     }
@@ -109,7 +115,7 @@ fn far(refused: u32) -> (Arc<Far<impl Objects>>, PathBuf, TempDir) {
         ..Faults::default()
     };
     let objects = Far {
-        inner: Retried::new(Unreliable::new(Directory, faults), Arc::default()),
+        inner: Retried::new(Unreliable::new(DirectoryStore, faults), Arc::default()),
         heads: Counted::default(),
         gets: Counted::default(),
         puts: Counted::default(),
@@ -129,7 +135,7 @@ fn parts_are_sent_at_once_and_in_order() {
         let (objects, path, _folder) = far(0);
         let store = ObjectStore::new(objects.clone());
         let file = store.create(&path, 0, Caching::Direct).unwrap();
-        file.send_by(&Sending::new(granted));
+        file.send_by(&PartUploader::new(granted));
         for (number, piece) in want.chunks(999_999).enumerate() {
             file.write_at(piece, number as u64 * 999_999).unwrap();
         }
@@ -152,7 +158,7 @@ fn a_part_that_cannot_be_sent_ends_the_upload() {
         let (objects, path, _folder) = far(refused);
         let store = ObjectStore::new(objects.clone());
         let file = store.create(&path, 0, Caching::Direct).unwrap();
-        file.send_by(&Sending::new(3));
+        file.send_by(&PartUploader::new(3));
         let piece = vec![7; 8 << 20];
         let written = (0..8_u64).try_for_each(|at| file.write_at(&piece, at << 23));
         let ended = written.and_then(|()| file.finish().map(drop));
@@ -231,7 +237,8 @@ fn lines_are_read_in_few_requests() {
             let file = store.open_found(&path, &found, Caching::Cached).unwrap();
             let file = in_order(file, window);
             let options = LineOptions::default();
-            let mut lines = LineReader::of_range(file, &path, bytes, range, &options).unwrap();
+            let mut lines =
+                LineRecordReader::of_range(file, &path, bytes, range, &options).unwrap();
             while let Some(line) = lines.next_line().unwrap() {
                 read.extend_from_slice(line.bytes);
                 read.push(b'\n');

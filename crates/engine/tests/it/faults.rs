@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gristmill_engine::Kind;
 use gristmill_engine::jobs::{JobReport, Status};
 use gristmill_engine::runner::Control;
-use gristmill_engine::storage::faulty::{Fault, Plan};
+use gristmill_engine::storage::faulty::{Fault, FaultPlan};
 use serde_json::{Value, json};
 
 use super::support::{Place, RECORD, Tree, for_each_number, in_job_folders, outside_job_folders};
@@ -94,7 +94,7 @@ impl Scenario {
         let place = (self.prepare)();
         let before = place.tree();
         let watch = Watch::new();
-        let store = Watched::over(place.faulty(Plan { fault, from, to }), &watch);
+        let store = Watched::over(place.faulty(FaultPlan { fault, from, to }), &watch);
         let report = place.run_on(store, &self.spec, &Control::default());
         let calls = watch.calls();
         Outcome {

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use gristmill_engine::budget::{Budget, Process};
+use gristmill_engine::budget::{Budget, ProcessOwner};
 use gristmill_engine::jobs::JobSpec;
 use gristmill_engine::jobs::{self, JobReport, Status};
-use gristmill_engine::merge::feed::{Feed, FeedRun};
+use gristmill_engine::merge::feed::{FeedRun, MergedPairs};
 use gristmill_engine::runner::Control;
-use gristmill_engine::spill::collect::{Collector, partition_bytes};
+use gristmill_engine::spill::collect::{PairCollector, partition_bytes};
 use gristmill_engine::storage::stores::Stores;
 use gristmill_engine::storage::{Caching, LocalDisk};
 use gristmill_engine::task::{
-    Attempt, ExecutorKind, ExecutorSpec, UserAttemptSpec, UserTaskExecutor, UserTaskFile,
+    ExecutorKind, ExecutorSpec, TaskAttempt, UserAttemptSpec, UserTaskExecutor, UserTaskFile,
     UserTaskKind, UserTaskReport,
 };
 use gristmill_engine::{Error, Kind, Result};
@@ -86,7 +86,7 @@ impl Words {
             return Ok(report);
         }
         let plan = spec.collect_plan();
-        let mut collector = Collector::new(
+        let mut collector = PairCollector::new(
             self.store.clone(),
             plan,
             spec.run_name(),
@@ -122,7 +122,7 @@ impl Words {
             path: run.path.clone(),
             longest: run.longest,
         });
-        let mut feed = Feed::begin(
+        let mut feed = MergedPairs::begin(
             self.store.clone(),
             feeds.collect(),
             partition as usize,
@@ -176,7 +176,7 @@ impl UserTaskExecutor for Words {
         })
     }
 
-    fn run(&self, spec: &UserAttemptSpec, attempt: &Attempt<'_>) -> Result<UserTaskReport> {
+    fn run(&self, spec: &UserAttemptSpec, attempt: &TaskAttempt<'_>) -> Result<UserTaskReport> {
         self.begun.fetch_add(1, Ordering::Relaxed);
         attempt.progress(0)?;
         let report = match &spec.work {
@@ -208,7 +208,7 @@ fn run(place: &Place, words: Words, splits: &[&str], more: &Value) -> JobReport 
         history: Default::default(),
         work: Some(Arc::new(words)),
         interpreter: String::new(),
-        process: Process::Shared,
+        process: ProcessOwner::Shared,
         worker: None,
         cluster: None,
     };

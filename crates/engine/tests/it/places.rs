@@ -7,37 +7,29 @@ use std::time::Duration;
 
 use gristmill_engine::Kind;
 use gristmill_engine::commit::{
-    CommitOptions, Committer, Made, Ownership, UploadCommitter, check_output, send_file,
+    Committer, OutputManifest, Ownership, UploadCommitter, check_output, send_file,
 };
-use gristmill_engine::storage::hdfs;
 use gristmill_engine::storage::local::Local;
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::memory::Memory;
-use gristmill_engine::storage::objects::directory::Directory;
-use gristmill_engine::storage::objects::faults::{Faults, Unreliable};
+use gristmill_engine::storage::objects::directory::DirectoryStore;
+use gristmill_engine::storage::objects::faults::{self, Faults, Unreliable};
 use gristmill_engine::storage::objects::retry::Retried;
-use gristmill_engine::storage::objects::s3::Settings;
 use gristmill_engine::storage::objects::{ObjectStore, Objects, Upload};
 use gristmill_engine::storage::stores::Stores;
-use gristmill_engine::storage::{Caching, Caps, FileKind, Listed, LocalDisk, Output};
+use gristmill_engine::storage::{Caching, Caps, FileKind, ListingEntry, LocalDisk, OutputStore};
 use tempfile::TempDir;
 
 /// A store, the location of an empty directory in it, and what completes its uploads.
 struct Case {
     name: &'static str,
-    store: Box<dyn Output>,
+    store: Box<dyn OutputStore>,
     root: PathBuf,
     objects: Option<Arc<dyn Objects>>,
     _folder: TempDir,
 }
 
-const FAULTS: Faults = Faults {
-    refused: 0.2,
-    lost: 0.1,
-    throttled: 0.01,
-    late: Duration::ZERO,
-    seed: 5,
-};
+const FAULTY: &str = "refused=0.2,lost=0.1,throttled=0.01,seed=5";
 
 fn cases() -> Vec<Case> {
     let folder = || tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -69,11 +61,11 @@ fn cases() -> Vec<Case> {
             objects: None,
             _folder: local,
         },
-        objects("objects", Arc::new(Directory)),
+        objects("objects", Arc::new(DirectoryStore)),
         objects(
             "faulty",
             Arc::new(Retried::new(
-                Unreliable::new(Directory, FAULTS),
+                Unreliable::new(DirectoryStore, Faults::parse(FAULTY).unwrap()),
                 Arc::default(),
             )),
         ),
@@ -171,7 +163,7 @@ fn names_are_listed_in_order_and_what_is_not_there_is_said_so() {
         let kind = case.store.stat(&case.root).unwrap().unwrap().kind;
         assert_eq!(kind, FileKind::Directory, "{}", case.name);
         let mut listed = 0;
-        let mut as_stat = |found: Listed| {
+        let mut as_stat = |found: ListingEntry| {
             listed += 1;
             let said = found.stat.is_none() || found.stat == case.store.stat(&found.path)?;
             assert!(said, "{}", case.name);
@@ -270,7 +262,7 @@ fn a_reply_to_complete_that_is_lost_is_no_failure() {
             ..Faults::default()
         };
         let objects: Arc<dyn Objects> = Arc::new(Retried::new(
-            Unreliable::new(Directory, faults),
+            Unreliable::new(DirectoryStore, faults),
             Arc::default(),
         ));
         let path = root.join(format!("a{seed}"));
@@ -296,24 +288,14 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
     let folder = tempfile::tempdir().unwrap();
     let spill = [folder.path().join("spill")];
     std::fs::create_dir(&spill[0]).unwrap();
-    let faults = Faults {
-        late: Duration::from_secs(600),
-        ..FAULTS
-    };
-    let stores = Stores::with(
-        Arc::new(Local),
-        faults,
-        Settings::default(),
-        hdfs::Settings::default(),
-    );
+    let stores = Stores::with_variables(Arc::new(Local), |name| {
+        (name == faults::VARIABLE).then(|| format!("{FAULTY},late_ms=600000"))
+    });
     let target = Location::from(&*format!("objects://{}/out", folder.path().display()));
     let objects = stores.publisher(&target).unwrap();
     let begin = |overwrite| {
-        let options = CommitOptions {
-            overwrite,
-            sync: true,
-        };
-        UploadCommitter::begin(&stores, (&target, false), &spill, "j", options, None)
+        let owner = Ownership::of_new_job("j");
+        UploadCommitter::begin(&stores, (&target, false), &spill, &owner, overwrite)
     };
     let send = |name: &str, bytes: &[u8]| {
         let file = stores
@@ -345,7 +327,7 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
         send("part-0", b"of an attempt that was lost");
         let mut uploads = vec![send("part-0", b"zero"), send("part-1", b"one")];
         for name in names.iter().skip(2) {
-            let made = committer.folder().join(name);
+            let made = committer.folder().path().join(name);
             std::fs::write(&made, name).unwrap();
             uploads.push(
                 send_file(
@@ -359,7 +341,7 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
         }
         assert!(round > 0 || there().is_empty());
         let names: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
-        let made = Made {
+        let made = OutputManifest {
             names: &names,
             uploads: &uploads,
             success: br#"{"parts": [{"name": "part-2"}]}"#,
@@ -386,28 +368,17 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
     let uploads = [send("part-0", b"zero"), send("part-1", b"one")];
     objects.delete(target.join("_SUCCESS").as_typed()).unwrap();
     objects.complete(&uploads[0]).unwrap();
-    let folder_of_killed = killed.folder().to_owned();
+    let folder_of_killed = killed.folder().path().to_owned();
     let kept = folder.path().join("kept");
     std::fs::rename(&folder_of_killed, &kept).unwrap(); // as a kill leaves it
     let _killed = std::mem::ManuallyDrop::new(killed);
     std::fs::rename(&kept, &folder_of_killed).unwrap();
     std::fs::remove_file(folder_of_killed.join("lock")).unwrap(); // held by this process still
-    let options = CommitOptions {
-        overwrite: false,
-        sync: true,
-    };
-    let taken = Ownership::default();
-    let adopted = UploadCommitter::begin(
-        &stores,
-        (&target, false),
-        &spill,
-        "j",
-        options,
-        Some(&taken),
-    );
-    taken.take_over();
+    let owner = Ownership::of_resumed_job("j");
+    let adopted = UploadCommitter::begin(&stores, (&target, false), &spill, &owner, false);
+    owner.take_over();
     let names = ["part-0".into(), "part-1".into()];
-    let made = Made {
+    let made = OutputManifest {
         names: &names,
         uploads: &uploads,
         success: b"{}",
@@ -426,7 +397,7 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
         .abort(uploads[1].path.as_typed(), &uploads[1].id)
         .unwrap();
     let names = ["part-0".into(), "part-1".into()];
-    let made = Made {
+    let made = OutputManifest {
         names: &names,
         uploads: &uploads,
         success: b"{}",
@@ -441,21 +412,14 @@ fn a_committer_publishes_what_is_named_and_leaves_no_upload() {
 fn one_object_is_published_once_it_is_complete() {
     let folder = tempfile::tempdir().unwrap();
     let spill = [folder.path().to_owned()];
-    let stores = Stores::with(
-        Arc::new(Local),
-        FAULTS,
-        Settings::default(),
-        hdfs::Settings::default(),
-    );
+    let stores = Stores::with_variables(Arc::new(Local), |name| {
+        (name == faults::VARIABLE).then(|| FAULTY.to_owned())
+    });
     let target = Location::from(&*format!("objects://{}/out", folder.path().display()));
     let objects = stores.publisher(&target).unwrap();
     for (bytes, is_lost) in [(b"first", false), (b"other", true)] {
-        let options = CommitOptions {
-            overwrite: true,
-            sync: true,
-        };
-        let committer =
-            UploadCommitter::begin(&stores, (&target, true), &spill, "j", options, None);
+        let owner = Ownership::of_new_job("j");
+        let committer = UploadCommitter::begin(&stores, (&target, true), &spill, &owner, true);
         let committer = Box::new(committer.unwrap());
         let file = stores.create(&target, 0, Caching::Direct).unwrap();
         file.write_at(bytes, 0).unwrap();
@@ -465,7 +429,7 @@ fn one_object_is_published_once_it_is_complete() {
         } else {
             objects.complete(&upload).unwrap();
         }
-        let made = Made {
+        let made = OutputManifest {
             names: &[],
             uploads: &[upload],
             success: b"",

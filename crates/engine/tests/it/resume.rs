@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gristmill_engine::budget::Process;
+use gristmill_engine::budget::ProcessOwner;
 use gristmill_engine::history::{self, EVENTS};
 use gristmill_engine::jobs::JobSpec;
 use gristmill_engine::jobs::{self, JobReport, Status};
@@ -68,7 +68,7 @@ impl Desk {
                 Arc::new(Words::over(store)) as Arc<dyn UserTaskExecutor>
             }),
             interpreter: String::new(),
-            process: Process::Shared,
+            process: ProcessOwner::Shared,
             worker: None,
             cluster: None,
         };

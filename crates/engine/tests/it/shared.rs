@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gristmill_engine::commit::{CommitOptions, Committer, Made, UploadCommitter};
+use gristmill_engine::commit::{Committer, OutputManifest, Ownership, UploadCommitter};
 use gristmill_engine::jobs::{JobReport, Status};
 use gristmill_engine::runner::Control;
-use gristmill_engine::storage::faulty::{Fault, Faulty, Plan};
+use gristmill_engine::storage::faulty::{Fault, FaultPlan, Faulty};
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::shared::{SharedDisk, SharedOutputs};
 use gristmill_engine::storage::stores::Stores;
-use gristmill_engine::storage::{Caching, LocalDisk, Output, Publisher, Store};
+use gristmill_engine::storage::{Caching, LocalDisk, OutputStore, Publisher, Store};
 use serde_json::{Value, json};
 
 use super::resume::die_at_any_call;
@@ -140,7 +140,7 @@ fn the_bytes_are_those_of_a_job_on_one_machine() {
 /// The calls of a job that nobody disturbs, and what it makes.
 fn run_well(prepare: fn() -> Place, spec: &Value) -> (u64, Tree) {
     let place = prepare();
-    let never = Plan {
+    let never = FaultPlan {
         fault: Fault::Code(5),
         from: u64::MAX,
         to: u64::MAX,
@@ -173,7 +173,7 @@ fn a_call_that_fails_leaves_nothing_staged() {
             );
             let place = prepare();
             let before = place.tree();
-            let plan = Plan {
+            let plan = FaultPlan {
                 fault,
                 from,
                 to: from + 1,
@@ -319,21 +319,17 @@ fn files_staged_in_an_old_folder_are_not_removed_with_it() {
             desk.put("out/_logs/skip/old", b"old");
         }
         let stores = Stores::new(desk.store()).with_shared_outputs(Some(DURABLE));
-        let options = CommitOptions {
-            overwrite: true,
-            sync: true,
-        };
         let target = Location::from(desk.path("out"));
         let spill = [desk.path("spill")];
-        let committer =
-            UploadCommitter::begin(&stores, (&target, false), &spill, "job_1", options, None);
+        let owner = Ownership::of_new_job("job_1");
+        let committer = UploadCommitter::begin(&stores, (&target, false), &spill, &owner, true);
         let committer = committer.unwrap();
         let place = place_of(&desk);
         let names = ["part-0", "_logs/skip/new"].map(PathBuf::from);
         let uploads = names
             .each_ref()
             .map(|name| stage(&place, committer.path_of(name).as_typed(), b"new"));
-        let made = Made {
+        let made = OutputManifest {
             names: &names,
             uploads: &uploads,
             success: b"{}",
@@ -364,9 +360,9 @@ fn an_old_file_of_the_same_length_is_not_taken_for_the_new_one() {
     desk.put("out/part-0", b"old");
     let place = place_of(&desk);
     let upload = stage(&place, &desk.path("out/part-0"), b"new");
-    assert!(place.proves(&upload).unwrap());
+    assert!(place.verify_bytes(&upload).unwrap());
     place.abort(upload.path.as_typed(), &upload.id).unwrap();
-    assert!(!place.proves(&upload).unwrap());
+    assert!(!place.verify_bytes(&upload).unwrap());
     place.complete(&upload).unwrap_err();
     assert_eq!(desk.read("out/part-0"), b"old");
 }

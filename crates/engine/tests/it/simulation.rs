@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-use gristmill_engine::driver::{Action, Driver, Event, RetryPolicy};
+use gristmill_engine::driver::{Action, Driver, DriverEvent, RetryPolicy};
 use gristmill_engine::error::Result;
 use gristmill_engine::task::AttemptId;
 
@@ -164,16 +164,21 @@ struct Seen {
 
 /// Runs a cluster to its end; says what was not as it must be.
 fn simulate(seed: u64, bug: Option<Bug>) -> Result<Seen, String> {
-    let (mut cluster, driver, reports) = begin(seed, bug);
+    simulate_job(seed, bug, Job::any)
+}
+
+/// The same for a job of some kind.
+fn simulate_job(seed: u64, bug: Option<Bug>, job: fn(&mut Numbers) -> Job) -> Result<Seen, String> {
+    let (mut cluster, driver, reports) = begin(seed, bug, job);
     cluster.fickle = [0, 0, 2, 20][(seed % 4) as usize];
     cluster.ahead_most = [0, 0, 1, 7][(seed / 4 % 4) as usize];
     cluster.finish(driver, reports)
 }
 
 /// A cluster that follows from a seed, and its first driver.
-fn begin(seed: u64, bug: Option<Bug>) -> (Cluster, Driver, Reports) {
+fn begin(seed: u64, bug: Option<Bug>, job: fn(&mut Numbers) -> Job) -> (Cluster, Driver, Reports) {
     let mut numbers = Numbers(seed);
-    let mut job = Job::any(&mut numbers);
+    let mut job = job(&mut numbers);
     job.hides_needs = bug == Some(Bug::LaunchesTooEarly);
     let job = Arc::new(job);
     let (plan, reports) = job.plan();
@@ -241,7 +246,7 @@ impl Cluster {
             self.expect(joins, Happening::Joins);
             self.expect(drains, Happening::Drains { worker });
         }
-        let mut events = VecDeque::from([Event::Started { slots }]);
+        let mut events = VecDeque::from([DriverEvent::Started { slots }]);
         loop {
             while let Some(event) = events.pop_front() {
                 self.record(driver, &event)?;
@@ -271,11 +276,11 @@ impl Cluster {
     }
 
     /// What goes to the history before the driver hears of it: of each task one report.
-    fn record(&mut self, driver: &Driver, event: &Event) -> Result<(), String> {
+    fn record(&mut self, driver: &Driver, event: &DriverEvent) -> Result<(), String> {
         match event {
-            Event::OutputLost { task } => self.model.loses(*task),
-            Event::Ahead { attempts } => self.ahead = *attempts,
-            Event::Finished { id, .. } | Event::Differs { id, .. } => {
+            DriverEvent::OutputLost { task } => self.model.loses(*task),
+            DriverEvent::Ahead { attempts } => self.ahead = *attempts,
+            DriverEvent::Finished { id, .. } | DriverEvent::Differs { id, .. } => {
                 if !driver.awaits(*id) && self.bug != Some(Bug::TwoWinners) {
                     self.late += 1;
                     return Ok(());
@@ -293,15 +298,15 @@ impl Cluster {
     }
 
     /// What reaches the driver: all of it, unless it has a bug.
-    fn heard(&self, event: Event) -> Option<Event> {
+    fn heard(&self, event: DriverEvent) -> Option<DriverEvent> {
         match (self.bug, event) {
-            (Some(Bug::IgnoresLostOutputs), Event::OutputLost { .. }) => None,
-            (Some(Bug::TakesLostForFinished), Event::Lost { id }) => {
+            (Some(Bug::IgnoresLostOutputs), DriverEvent::OutputLost { .. }) => None,
+            (Some(Bug::TakesLostForFinished), DriverEvent::Lost { id }) => {
                 let report = self.model.job.report(id);
-                Some(Event::Finished { id, report })
+                Some(DriverEvent::Finished { id, report })
             }
-            (Some(Bug::MixesVersions), Event::Differs { id, report }) => {
-                Some(Event::Finished { id, report })
+            (Some(Bug::MixesVersions), DriverEvent::Differs { id, report }) => {
+                Some(DriverEvent::Finished { id, report })
             }
             (_, event) => Some(event),
         }
@@ -313,7 +318,7 @@ impl Cluster {
             Action::Launch { id, spec } => {
                 if self.bug == Some(Bug::GivesBackTooEarly) {
                     let report = self.model.job.report(id);
-                    self.model.gives_back(&spec.used_up(&report))?;
+                    self.model.gives_back(&spec.consumed(&report))?;
                 }
                 let bugged = self.bug.is_some() && self.numbers.below(10) == 0;
                 if bugged && self.bug == Some(Bug::ForgetsALaunch) {
@@ -332,7 +337,7 @@ impl Cluster {
                 self.model.stopping.insert(id);
                 self.expect(soon, Happening::Through { id, well });
             }
-            Action::GiveBack { spent } => self.model.gives_back(&spent)?,
+            Action::ReleaseSpace { spent } => self.model.gives_back(&spent)?,
             Action::Forget { tasks } => self.forget_tasks(&tasks),
             Action::WakeAt { at_ms } => self.expect(at_ms, Happening::Wake),
             Action::BeginStage { .. } => self.ahead = 0,
@@ -361,12 +366,12 @@ impl Cluster {
         Ok(())
     }
 
-    fn happens(&mut self, happening: Happening, events: &mut VecDeque<Event>) {
+    fn happens(&mut self, happening: Happening, events: &mut VecDeque<DriverEvent>) {
         match happening {
-            Happening::Wake => events.push_back(Event::Woken),
+            Happening::Wake => events.push_back(DriverEvent::Woken),
             Happening::Cancel => {
                 self.cancelled = true;
-                events.push_back(Event::Cancel);
+                events.push_back(DriverEvent::Cancel);
             }
             Happening::Back { worker } => {
                 self.workers[worker].down = false;
@@ -383,17 +388,17 @@ impl Cluster {
     }
 
     /// Somebody notices that a task takes long.
-    fn straggles(&mut self, task: u32, events: &mut VecDeque<Event>) {
+    fn straggles(&mut self, task: u32, events: &mut VecDeque<DriverEvent>) {
         let goes_on = |id: &AttemptId| id.task == task && !self.model.stopping.contains(id);
         if self.running.iter().any(goes_on) {
             self.model.straggling.insert(task);
-            events.push_back(Event::Straggles { task });
+            events.push_back(DriverEvent::Straggles { task });
         }
     }
 
-    fn lose(&mut self, id: AttemptId, events: &mut VecDeque<Event>) {
+    fn lose(&mut self, id: AttemptId, events: &mut VecDeque<DriverEvent>) {
         *self.losses.entry(id.task).or_default() += 1;
-        events.push_back(Event::Lost { id });
+        events.push_back(DriverEvent::Lost { id });
     }
 
     fn expect(&mut self, at_ms: u64, happening: Happening) {
@@ -413,6 +418,18 @@ fn no_cluster_makes_the_driver_do_wrong() {
     assert!(sum(|seen| seen.attempts_beside) > 2_000 && sum(|seen| seen.reports_too_late) > 1_000);
     assert!(sum(|seen| seen.workers_changed) > 5_000 && sum(|seen| seen.attempts_waited) > 5_000);
     assert!(sum(|seen| seen.begun_again) > 500 && sum(|seen| seen.gave_up_on_versions) > 10);
+}
+
+/// The rounds of a shuffle, planned by typed stages that loop.
+#[test]
+fn rounds_of_a_shuffle_come_to_their_end() {
+    let clusters = all_well(|seed| simulate_job(seed, None, Job::in_rounds));
+    let sum = |of: fn(&Seen) -> u32| clusters.iter().map(of).sum::<u32>();
+    assert!(sum(|seen| seen.succeeded) > 5_000 && sum(|seen| seen.tasks_done_again) > 2_000);
+    assert!(sum(|seen| seen.attempts_lost) > 5_000 && sum(|seen| seen.begun_again) > 500);
+    assert_caught(Bug::MixesVersions, |seed| {
+        simulate_job(seed, Some(Bug::MixesVersions), Job::in_rounds)
+    });
 }
 
 /// The same seed is the same cluster.

@@ -10,7 +10,7 @@ use gristmill_engine::budget::Budget;
 use gristmill_engine::error::{Kind, Result};
 use gristmill_engine::merge::{Segment, merge_segments};
 use gristmill_engine::record::arena::file_starts;
-use gristmill_engine::record::shape::{Fixed, Lines, Shape};
+use gristmill_engine::record::shape::{Fixed, LineShape, Shape};
 use gristmill_engine::sorted_run::RunFile;
 use gristmill_engine::spill::{
     MemoryModel, SpillPlan, SpillScratch, SpilledRun, UnreadRanges, spill_pieces,
@@ -21,9 +21,9 @@ use gristmill_engine::storage::layered::{Layered, MEMORY_PLACE};
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::memory::Memory;
 use gristmill_engine::storage::stores::Stores;
-use gristmill_engine::storage::{BLOCK_BYTES, Caching, LocalDisk, Output, Store};
+use gristmill_engine::storage::{BLOCK_BYTES, Caching, LocalDisk, OutputStore, Store};
 
-const LINES: Lines = Lines { descending: false };
+const LINES: LineShape = LineShape { descending: false };
 
 const NEEDED: MemoryModel = MemoryModel {
     fixed_bytes: 1_000_000,
@@ -194,7 +194,7 @@ proptest! {
         typical in 1_usize..9_000,
         descending in any::<bool>(),
     ) {
-        check(Lines { descending }, &files, blocks, typical);
+        check(LineShape { descending }, &files, blocks, typical);
     }
 
     #[test]

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gristmill_engine::budget::Process;
+use gristmill_engine::budget::ProcessOwner;
 use gristmill_engine::history;
 use gristmill_engine::jobs::JobSpec;
 use gristmill_engine::jobs::{self, JobReport, Status, Success};
 use gristmill_engine::plan::spill::MemoryLayout;
 use gristmill_engine::runner::Control;
-use gristmill_engine::storage::faulty::{Faulty, Plan};
+use gristmill_engine::storage::faulty::{FaultPlan, Faulty};
 use gristmill_engine::storage::layered::MEMORY_PLACE;
 use gristmill_engine::storage::local::Local;
 use gristmill_engine::storage::memory::Memory;
@@ -72,7 +72,7 @@ impl Place {
     }
 
     /// The same folder through a store that fails.
-    pub fn faulty(&self, plan: Plan) -> Arc<dyn LocalDisk> {
+    pub fn faulty(&self, plan: FaultPlan) -> Arc<dyn LocalDisk> {
         match self {
             Place::Memory(memory) => Arc::new(Faulty::new(memory.clone(), plan)),
             Place::Local(_) => Arc::new(Faulty::new(Local, plan)),
@@ -155,7 +155,7 @@ impl Place {
             history: history::HistoryConfig::default(),
             work: None,
             interpreter: String::new(),
-            process: Process::Shared,
+            process: ProcessOwner::Shared,
             worker: None,
             cluster: None,
         };

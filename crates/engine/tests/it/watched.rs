@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use gristmill_engine::runner::Control;
 use gristmill_engine::storage::{
-    Caching, LocalDisk, Lock, Locked, MissingLock, Output, ReadFile, Stat, Store, WriteFile,
+    Caching, LocalDisk, Lock, Locked, MissingLock, OutputStore, ReadFile, Stat, Store, WriteFile,
 };
 use gristmill_engine::{Error, Result};
 
@@ -227,7 +227,7 @@ impl Store for Watched {
     }
 }
 
-impl Output for Watched {
+impl OutputStore for Watched {
     fn create(&self, path: &Path, bytes: u64, caching: Caching) -> Result<Box<dyn WriteFile>> {
         let create = || self.inner.create(path, bytes, caching);
         let created = self.watch.call("create", path, create)?;

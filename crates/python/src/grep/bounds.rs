@@ -7,7 +7,7 @@ use std::path::Path;
 use gristmill_engine::budget::available_bytes;
 use gristmill_engine::error::show_bytes;
 use gristmill_engine::{Error, Kind};
-use gristmill_grep::{Held, TooLarge, Trouble};
+use gristmill_grep::{InputError, MemoryUse, TooLarge};
 
 /// The longest line where there is enough memory, ...
 const LINE_BYTES_MAX: u64 = 1 << 30;
@@ -29,10 +29,10 @@ pub fn line_bytes_max(framed: bool) -> usize {
 }
 
 /// What is wrong with an input, for people.
-pub fn told(name: &[u8], trouble: &Trouble) -> String {
+pub fn told(name: &[u8], trouble: &InputError) -> String {
     match trouble {
-        Trouble::Unread(_, message) => message.clone(),
-        Trouble::TooLarge(large) => {
+        InputError::Unread(_, message) => message.clone(),
+        InputError::TooLarge(large) => {
             let path = Path::new(OsStr::from_bytes(name));
             let error = too_large(large).with_path(path);
             error.with("offset", large.offset).to_string()
@@ -43,15 +43,15 @@ pub fn told(name: &[u8], trouble: &Trouble) -> String {
 fn too_large(large: &TooLarge) -> Error {
     let most = show_bytes(large.bytes_max);
     let (what, advice) = match large.what {
-        Held::Line => (
+        MemoryUse::Line => (
             format!("a line has more than {most}"),
             "check that it is text; search a copy on a local disk that is not compressed, where a line may have any length",
         ),
-        Held::Before => (
+        MemoryUse::Before => (
             format!("the lines before a selected one have more than {most}"),
             "give a smaller number of lines before",
         ),
-        Held::Matches => (
+        MemoryUse::Matches => (
             format!("the places of the matches in a line take more than {most}"),
             "count the lines, or cut them",
         ),

@@ -15,12 +15,12 @@ use std::thread;
 use std::{io, iter};
 
 use gristmill_engine::Error;
-use gristmill_grep::{Note, Summary, Trouble};
+use gristmill_grep::{InputError, Note, Summary};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use super::bounds::told;
-use super::{Asked, LOOK, summary};
+use super::{LOOK, PreparedSearch, summary};
 use crate::error::to_python;
 
 /// Pieces that wait for their reader.
@@ -30,16 +30,16 @@ const AHEAD: usize = 4;
 const PIECE_BYTES_MAX: usize = 1 << 20;
 
 /// What comes from the search while it runs.
-enum Said {
+enum ResultMessage {
     Frames(Vec<u8>),
     Note(Note),
     Done(io::Result<Summary>),
 }
 
 /// The output of a search.
-struct Frames(SyncSender<Said>);
+struct ResultSender(SyncSender<ResultMessage>);
 
-impl io::Write for Frames {
+impl io::Write for ResultSender {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !bytes.is_empty() {
             // Empty pieces behind a long one take all places that are free, and one more.
@@ -49,7 +49,7 @@ impl io::Write for Frames {
                 0
             };
             for piece in iter::once(bytes.to_vec()).chain(iter::repeat_n(Vec::new(), empty)) {
-                let sent = self.0.send(Said::Frames(piece));
+                let sent = self.0.send(ResultMessage::Frames(piece));
                 let gone = |_| io::Error::new(io::ErrorKind::BrokenPipe, "no reader");
                 sent.map_err(gone)?;
             }
@@ -65,13 +65,13 @@ impl io::Write for Frames {
 /// A search that runs, and what it has found that is not taken yet.
 #[pyclass(frozen)]
 pub struct Search {
-    state: Mutex<State>,
+    state: Mutex<SearchResults>,
     stop: Arc<AtomicBool>,
 }
 
-struct State {
+struct SearchResults {
     /// None: the search is over.
-    said: Option<Receiver<Said>>,
+    said: Option<Receiver<ResultMessage>>,
     summary: Option<(u64, u64, u64, u64)>,
 }
 
@@ -79,7 +79,7 @@ struct State {
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
 pub fn check_search(patterns: Vec<Vec<u8>>, options: &str) -> PyResult<()> {
-    Asked::new(&patterns, Vec::new(), options).map(drop)
+    PreparedSearch::new(&patterns, Vec::new(), options).map(drop)
 }
 
 #[pymethods]
@@ -87,20 +87,20 @@ impl Search {
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
     fn new(patterns: Vec<Vec<u8>>, inputs: Vec<PathBuf>, options: &str) -> PyResult<Self> {
-        let asked = Asked::new(&patterns, inputs, options)?;
+        let asked = PreparedSearch::new(&patterns, inputs, options)?;
         let stop = Arc::new(AtomicBool::new(false));
         let (send, said) = sync_channel(AHEAD);
         let flag = Arc::clone(&stop);
         let begin = move || {
-            let (out, send_note) = (Frames(send.clone()), send.clone());
-            let note = move |note| drop(send_note.send(Said::Note(note)));
+            let (out, send_note) = (ResultSender(send.clone()), send.clone());
+            let note = move |note| drop(send_note.send(ResultMessage::Note(note)));
             let done = asked.search(None, true, flag, out, note);
-            let _ = send.send(Said::Done(done)); // fails when the reader is gone
+            let _ = send.send(ResultMessage::Done(done)); // fails when the reader is gone
         };
         let begun = thread::Builder::new().spawn(begin);
         begun.map_err(|error| to_python(&Error::from_io("search", "".as_ref(), &error)))?;
         Ok(Search {
-            state: Mutex::new(State {
+            state: Mutex::new(SearchResults {
                 said: Some(said),
                 summary: None,
             }),
@@ -120,14 +120,16 @@ impl Search {
             });
             if !matches!(
                 next,
-                Ok(Said::Done(_)) | Err(RecvTimeoutError::Disconnected)
+                Ok(ResultMessage::Done(_)) | Err(RecvTimeoutError::Disconnected)
             ) {
                 self.state().said = Some(said);
             }
             match next {
-                Ok(Said::Frames(bytes)) => return frames(py, &bytes).map(Some),
-                Ok(Said::Note(note)) => return PyList::new(py, [noted(py, &note)?]).map(Some),
-                Ok(Said::Done(done)) => self.state().summary = Some(summary(done)?),
+                Ok(ResultMessage::Frames(bytes)) => return frames(py, &bytes).map(Some),
+                Ok(ResultMessage::Note(note)) => {
+                    return PyList::new(py, [noted(py, &note)?]).map(Some);
+                }
+                Ok(ResultMessage::Done(done)) => self.state().summary = Some(summary(done)?),
                 Err(RecvTimeoutError::Timeout) => py.check_signals()?,
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(to_python(&Error::bug("search", "a thread panicked")));
@@ -151,7 +153,7 @@ impl Search {
 
 impl Search {
     /// The lock is held for a moment only, and never while other Python threads may run: that would deadlock.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SearchResults> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -166,8 +168,8 @@ fn noted<'py>(py: Python<'py>, note: &Note) -> PyResult<Bound<'py, PyTuple>> {
     match note {
         Note::Trouble(name, trouble) => {
             let kind = match trouble {
-                Trouble::Unread(Some(io::ErrorKind::NotFound), _) => "not_found",
-                Trouble::Unread(Some(io::ErrorKind::PermissionDenied), _) => "permission",
+                InputError::Unread(Some(io::ErrorKind::NotFound), _) => "not_found",
+                InputError::Unread(Some(io::ErrorKind::PermissionDenied), _) => "permission",
                 _ => "io",
             };
             let message = told(name, trouble);

@@ -14,7 +14,7 @@ use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::stores::Stores;
 use gristmill_engine::storage::{FileKind, Stat};
 use gristmill_engine::{Error, Kind, Result};
-use gristmill_grep::{Data, Input, Trouble};
+use gristmill_grep::{Data, InputError, SearchInput};
 
 use super::open::{self, Identity};
 
@@ -133,7 +133,7 @@ pub struct Inputs {
     /// An empty name is the current folder: its files have no folder before their names.
     named: VecDeque<PathBuf>,
     /// What is still to come of the open folders; the last entry is the next.
-    open: Vec<Entry>,
+    open: Vec<WalkEntry>,
     /// Whether names stand before lines.
     are_named: bool,
     /// The file that is written.
@@ -143,7 +143,7 @@ pub struct Inputs {
 }
 
 /// Something in a folder, or named.
-struct Entry {
+struct WalkEntry {
     path: Location,
     /// Its name, as it is shown.
     name: PathBuf,
@@ -181,7 +181,7 @@ impl Inputs {
     }
 
     /// The next entry, or an error with the name of its input.
-    fn next_entry(&mut self) -> Option<std::result::Result<Entry, (PathBuf, Error)>> {
+    fn next_entry(&mut self) -> Option<std::result::Result<WalkEntry, (PathBuf, Error)>> {
         if let Some(entry) = self.open.pop() {
             return Some(Ok(entry));
         }
@@ -190,7 +190,7 @@ impl Inputs {
             Err(error) => Some(Err((name, error))),
             Ok(found) => {
                 let is_one = found.len() == 1;
-                let entries = found.into_iter().map(|found| Entry {
+                let entries = found.into_iter().map(|found| WalkEntry {
                     name: if is_one {
                         name.clone()
                     } else {
@@ -200,7 +200,7 @@ impl Inputs {
                     below: PathBuf::new(),
                     stat: found.stat,
                 });
-                let entries: Vec<Entry> = entries.collect();
+                let entries: Vec<WalkEntry> = entries.collect();
                 self.open.extend(entries.into_iter().rev());
                 self.next_entry()
             }
@@ -208,14 +208,14 @@ impl Inputs {
     }
 
     /// Puts the content of a folder before all that is to come.
-    fn list(&mut self, folder: &Entry) -> Result<()> {
+    fn list(&mut self, folder: &WalkEntry) -> Result<()> {
         let mut entries = Vec::new();
         self.stores.list_each(&folder.path, |path, stat| {
             let Some(name) = path.name() else {
                 return Ok(());
             };
             if self.globs.hidden || !is_hidden(path.path()) {
-                entries.push(Entry {
+                entries.push(WalkEntry {
                     name: folder.name.join(name),
                     below: folder.below.join(name),
                     path,
@@ -231,7 +231,7 @@ impl Inputs {
     }
 
     /// What an entry is; `None` where it is passed over.
-    fn kind(&self, entry: &Entry) -> Result<Option<FileKind>> {
+    fn kind(&self, entry: &WalkEntry) -> Result<Option<FileKind>> {
         let is_named = entry.below.as_os_str().is_empty();
         if let (false, Some(local)) = (is_named, entry.path.local()) {
             // Links in folders are not followed: they may lead back.
@@ -250,9 +250,9 @@ impl Inputs {
         Ok(stat.map_or(Some(FileKind::File), |stat| Some(stat.kind)))
     }
 
-    fn input(&self, entry: Entry) -> Input {
+    fn input(&self, entry: WalkEntry) -> SearchInput {
         let (stores, output) = (Arc::clone(&self.stores), self.output);
-        Input {
+        SearchInput {
             name: entry.name.as_os_str().as_bytes().to_vec(),
             open: Box::new(move || {
                 open::at(&stores, &entry.path, entry.stat, output).map_err(|error| trouble(&error))
@@ -265,7 +265,7 @@ fn is_several(stores: &Stores, name: &Path) -> bool {
     let Ok(found) = pattern::found(stores, &location_of(name)) else {
         return false;
     };
-    let is_folder = |found: &pattern::Found| {
+    let is_folder = |found: &pattern::PatternMatch| {
         let stat = found
             .stat
             .map_or_else(|| stores.stat(&found.path), |stat| Ok(Some(stat)));
@@ -275,9 +275,9 @@ fn is_several(stores: &Stores, name: &Path) -> bool {
 }
 
 impl Iterator for Inputs {
-    type Item = Input;
+    type Item = SearchInput;
 
-    fn next(&mut self) -> Option<Input> {
+    fn next(&mut self) -> Option<SearchInput> {
         loop {
             if self.open.is_empty()
                 && self
@@ -343,20 +343,20 @@ fn bytes_of(name: &Path) -> Vec<u8> {
 }
 
 /// An input that is open, or says what is wrong with it.
-fn failing_or(name: Vec<u8>, data: Result<Data>) -> Input {
+fn failing_or(name: Vec<u8>, data: Result<Data>) -> SearchInput {
     let data = data.map_err(|error| trouble(&error));
-    Input {
+    SearchInput {
         name,
         open: Box::new(move || data),
     }
 }
 
 /// What is wrong with an input, for the search.
-fn trouble(error: &Error) -> Trouble {
+fn trouble(error: &Error) -> InputError {
     let kind = match error.kind() {
         Kind::NotFound => Some(io::ErrorKind::NotFound),
         Kind::Permission => Some(io::ErrorKind::PermissionDenied),
         _ => None,
     };
-    Trouble::Unread(kind, error.to_string())
+    InputError::Unread(kind, error.to_string())
 }

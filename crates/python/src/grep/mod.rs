@@ -18,9 +18,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gristmill_engine::Error;
+use gristmill_engine::storage::net::waiting::PendingWaits;
 use gristmill_engine::storage::stores::Stores;
-use gristmill_engine::storage::waiting::Waiting;
-use gristmill_grep::{Note, Options, Pattern, PatternOptions, Run, Show, Style, Summary, search};
+use gristmill_grep::{
+    Note, Options, Pattern, PatternOptions, SearchSettings, Show, Style, Summary, search,
+};
 use pyo3::exceptions::{PyBrokenPipeError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -38,13 +40,13 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Options as the command line has them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Given {
+struct SearchOptions {
     fixed: bool,
     ignore_case: bool,
     word: bool,
     whole_line: bool,
     crlf: bool,
-    show: Shown,
+    show: OutputMode,
     invert: bool,
     numbers: bool,
     offsets: bool,
@@ -68,7 +70,7 @@ struct Given {
 
 #[derive(Deserialize, Clone, Copy)]
 #[serde(rename_all = "snake_case")]
-enum Shown {
+enum OutputMode {
     Lines,
     Matches,
     Count,
@@ -77,7 +79,7 @@ enum Shown {
     Quiet,
 }
 
-impl Given {
+impl SearchOptions {
     fn pattern(&self) -> PatternOptions {
         PatternOptions {
             fixed: self.fixed,
@@ -91,7 +93,7 @@ impl Given {
 
     /// The file that lines are written to. It must not be searched.
     fn output(&self) -> Option<Identity> {
-        let writes = matches!(self.show, Shown::Lines | Shown::Matches);
+        let writes = matches!(self.show, OutputMode::Lines | OutputMode::Matches);
         let goes_on = self.max.is_none_or(|max| max > 1);
         if !(writes && goes_on) {
             return None;
@@ -113,12 +115,12 @@ impl Given {
             .then(|| (self.before.unwrap_or(0), self.after.unwrap_or(0)));
         Options {
             show: match self.show {
-                Shown::Lines => Show::Lines,
-                Shown::Matches => Show::Matches,
-                Shown::Count => Show::Count,
-                Shown::Names => Show::Names,
-                Shown::NamesWithout => Show::NamesWithout,
-                Shown::Quiet => Show::Quiet,
+                OutputMode::Lines => Show::Lines,
+                OutputMode::Matches => Show::Matches,
+                OutputMode::Count => Show::Count,
+                OutputMode::Names => Show::Names,
+                OutputMode::NamesWithout => Show::NamesWithout,
+                OutputMode::Quiet => Show::Quiet,
             },
             invert: self.invert,
             numbers: self.numbers,
@@ -142,28 +144,28 @@ impl Given {
 }
 
 /// What comes from the search while it runs.
-enum Said {
+enum SearchMessage {
     Note(Note),
     Done(io::Result<Summary>),
 }
 
 /// A search whose options are checked, and that has not begun.
-struct Asked {
-    given: Given,
+struct PreparedSearch {
+    given: SearchOptions,
     pattern: Pattern,
     globs: Globs,
     inputs: Vec<PathBuf>,
     stores: Arc<Stores>,
 }
 
-impl Asked {
+impl PreparedSearch {
     fn new(patterns: &[Vec<u8>], inputs: Vec<PathBuf>, options: &str) -> PyResult<Self> {
-        let given: Given = serde_json::from_str(options)
+        let given: SearchOptions = serde_json::from_str(options)
             .map_err(|error| to_python(&Error::bug("read the options", error.to_string())))?;
         let pattern = Pattern::new(patterns, given.pattern())
             .map_err(|error| PyValueError::new_err(format!("cannot read the pattern: {error}")))?;
         let globs = given.globs().map_err(PyValueError::new_err)?;
-        Ok(Asked {
+        Ok(PreparedSearch {
             given,
             pattern,
             globs,
@@ -187,7 +189,7 @@ impl Asked {
         let inputs = Inputs::new(stores, self.inputs, self.globs, output, label);
         let mut options = self.given.options(inputs.are_named());
         options.style.framed = framed;
-        let run = Run {
+        let run = SearchSettings {
             workers: self.given.workers,
             line_bytes_max: line_bytes_max(framed),
             stop,
@@ -206,24 +208,24 @@ pub fn grep(
     options: &str,
     note: &Bound<'_, PyAny>,
 ) -> PyResult<(u64, u64, u64, u64)> {
-    let asked = Asked::new(&patterns, inputs, options)?;
+    let asked = PreparedSearch::new(&patterns, inputs, options)?;
     let output = asked.given.output();
     let stop = Arc::new(AtomicBool::new(false));
     let (send, said) = channel();
     let flag = Arc::clone(&stop);
     let begin = move || {
         let send_note = send.clone();
-        let note = move |note| drop(send_note.send(Said::Note(note)));
+        let note = move |note| drop(send_note.send(SearchMessage::Note(note)));
         let done = standard_output().and_then(|out| asked.search(output, false, flag, out, note));
-        let _ = send.send(Said::Done(done)); // a signal ended the wait
+        let _ = send.send(SearchMessage::Done(done)); // a signal ended the wait
     };
     let begun = thread::Builder::new().spawn(begin);
     begun.map_err(|error| to_python(&Error::from_io("search", "".as_ref(), &error)))?;
-    let (mut said, awaited) = (said, Waiting::default());
+    let (mut said, awaited) = (said, PendingWaits::default());
     loop {
         let waiting = &mut said;
         match py.detach(move || waiting.recv_timeout(LOOK)) {
-            Ok(Said::Note(found)) => {
+            Ok(SearchMessage::Note(found)) => {
                 let (kind, text) = match &found {
                     Note::Trouble(name, trouble) => ("trouble", told(name, trouble).into_bytes()),
                     Note::Binary(name) => ("binary", name.clone()),
@@ -233,7 +235,7 @@ pub fn grep(
                 };
                 note.call1((kind, PyBytes::new(py, &text)))?;
             }
-            Ok(Said::Done(done)) => return summary(done),
+            Ok(SearchMessage::Done(done)) => return summary(done),
             Err(RecvTimeoutError::Timeout) => {
                 py.check_signals()
                     .inspect_err(|_| stop.store(true, Ordering::Relaxed))?;

@@ -9,23 +9,23 @@ use std::sync::Arc;
 
 use gristmill_engine::codec::{Coding, SNIFF_BYTES, detect, open_file};
 use gristmill_engine::record::arena::Arena;
+use gristmill_engine::storage::io::window::in_any_order;
 use gristmill_engine::storage::local::not_there;
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::stores::Stores;
-use gristmill_engine::storage::window::in_any_order;
 use gristmill_engine::storage::{Caching, FileKind, ReadFile, Stat};
 use gristmill_engine::{Error, Kind, Result};
-use gristmill_grep::{Data, Ranges, is_utf16};
+use gristmill_grep::{Data, RangeSource, is_utf16};
 
 /// A file of a store, mapped if possible: each of its bytes is read once.
-struct Plain {
+struct StoreFile {
     path: PathBuf,
     file: Box<dyn ReadFile>,
     mapped: Option<Arena>,
     bytes: u64,
 }
 
-impl Plain {
+impl StoreFile {
     fn new(path: &Location, file: Box<dyn ReadFile>, bytes: u64) -> Result<Self> {
         let mut mapped = None;
         if let Some(descriptor) = file.descriptor() {
@@ -35,7 +35,7 @@ impl Plain {
             }
         }
         let file = in_any_order(file);
-        Ok(Plain {
+        Ok(StoreFile {
             path: path.as_typed().to_owned(),
             file,
             mapped,
@@ -44,7 +44,7 @@ impl Plain {
     }
 }
 
-impl Ranges for Plain {
+impl RangeSource for StoreFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.file.read_at(buffer, offset).map_err(io::Error::other)
     }
@@ -67,12 +67,12 @@ fn became_shorter(path: &Path) -> Error {
 }
 
 /// A stream whose errors name it.
-struct Stream {
+struct NamedStream {
     path: PathBuf,
     file: File,
 }
 
-impl Read for Stream {
+impl Read for NamedStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.read(buffer).map_err(|error| match error.kind() {
             io::ErrorKind::Interrupted => error,
@@ -83,7 +83,7 @@ impl Read for Stream {
 
 fn stream(path: &Path, file: File) -> Data {
     let path = path.to_owned();
-    Data::Stream(Box::new(Stream { path, file }))
+    Data::Stream(Box::new(NamedStream { path, file }))
 }
 
 /// Equal for two names of the same file: device and inode.
@@ -143,7 +143,7 @@ pub fn at(
             let coding = match coding_of(&*file, path)? {
                 Some(coding) => coding,
                 None => {
-                    let plain = Plain::new(path, file, stat.bytes)?;
+                    let plain = StoreFile::new(path, file, stat.bytes)?;
                     return Ok(Data::Ranges(Arc::new(plain), stat.bytes));
                 }
             };

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gristmill_engine::spill::collect::Batch;
+use gristmill_engine::spill::collect::CombineBatch;
 use pyo3::prelude::*;
 
 use super::value::read_value;
@@ -11,14 +11,14 @@ use super::value::read_value;
 /// The values of a key in a batch.
 #[pyclass]
 pub struct BatchValues {
-    batch: Arc<Batch>,
+    batch: Arc<CombineBatch>,
     next: usize,
     end: usize,
 }
 
 impl BatchValues {
     /// Those of some pairs.
-    pub fn new(batch: &Arc<Batch>, pairs: Range<usize>) -> Self {
+    pub fn new(batch: &Arc<CombineBatch>, pairs: Range<usize>) -> Self {
         BatchValues {
             batch: Arc::clone(batch),
             next: pairs.start,

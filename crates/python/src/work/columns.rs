@@ -9,8 +9,8 @@
 
 use std::ops::Range;
 
-use gristmill_engine::task::kinds;
-use gristmill_engine::value::columns::{Column, ColumnKind, Unreadable, damaged};
+use gristmill_engine::task::key_types;
+use gristmill_engine::value::columns::{Column, ColumnError, ColumnKind, damaged};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PySlice};
@@ -39,21 +39,21 @@ pub fn fill(column: &mut Column, py: Python<'_>, rows: usize, array: Buffers) ->
 /// Bits of the column's type, if it is one that keys should not mix with another.
 pub fn kind_of(column: &Column) -> u16 {
     match column.kind() {
-        Some(ColumnKind::Boolean) => kinds::BOOL,
-        Some(ColumnKind::Int) => kinds::INT,
-        Some(ColumnKind::Double) => kinds::FLOAT,
-        Some(ColumnKind::Text) => kinds::TEXT,
-        Some(ColumnKind::Bytes) => kinds::BYTES,
+        Some(ColumnKind::Boolean) => key_types::BOOL,
+        Some(ColumnKind::Int) => key_types::INT,
+        Some(ColumnKind::Double) => key_types::FLOAT,
+        Some(ColumnKind::Text) => key_types::TEXT,
+        Some(ColumnKind::Bytes) => key_types::BYTES,
         None => 0,
     }
 }
 
 /// The exception for a value that cannot be read: of text, the one that Python itself has.
 #[cold]
-pub fn unreadable(py: Python<'_>, why: Unreadable<'_>) -> PyErr {
+pub fn unreadable(py: Python<'_>, why: ColumnError<'_>) -> PyErr {
     let raised = match why {
-        Unreadable::Damaged => None,
-        Unreadable::NotText(bytes) => PyBytes::new(py, bytes).call_method0("decode").err(),
+        ColumnError::Damaged => None,
+        ColumnError::NotText(bytes) => PyBytes::new(py, bytes).call_method0("decode").err(),
     };
     raised.unwrap_or_else(|| to_python(&damaged()))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gristmill_engine::spill::collect::Batch;
+use gristmill_engine::spill::collect::CombineBatch;
 use gristmill_engine::value::order;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -17,7 +17,7 @@ use super::value::{read_value, shown, write_value};
 pub(super) fn combine_all(
     py: Python<'_>,
     combine: &Py<PyAny>,
-    sorted: &Arc<Batch>,
+    sorted: &Arc<CombineBatch>,
     ranked: bool,
     give: &mut impl FnMut(u32, &[u8], &[u8]) -> PyResult<()>,
 ) -> PyResult<(u64, u64)> {

@@ -5,10 +5,10 @@ mod rows;
 use std::sync::Arc;
 
 use gristmill_engine::aggregate::Aggregate;
-use gristmill_engine::spill::collect::{Batch, Collector};
-use gristmill_engine::spill::table::Table;
-use gristmill_engine::task::kinds::{Kinds, TIMES};
-use gristmill_engine::value::block::Block;
+use gristmill_engine::spill::collect::{CombineBatch, PairCollector};
+use gristmill_engine::spill::table::AggregateTable;
+use gristmill_engine::task::key_types::{Kinds, TIMES};
+use gristmill_engine::value::block::KeyBlock;
 use gristmill_engine::value::columns::Column;
 use gristmill_engine::value::{self, order};
 use gristmill_engine::{Error, Result};
@@ -16,12 +16,12 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
 
+use super::accepted_values::AcceptedValues;
 use super::columns::{self, Buffers};
 use super::combine::combine_all;
-use super::met::Met;
 use super::pairs::pair_of;
 use super::partitioner::Partitioner;
-use super::takes::Takes;
+use super::seen_key_types::SeenKeyTypes;
 use super::value::{read_value, shown, small_int, write_key, write_key_as, write_value};
 use super::{OrRaise, aggregate_of, spec_of, to_json};
 use crate::error::to_python;
@@ -32,24 +32,24 @@ use crate::stores::stores;
 const PAIRS_A_BEAT: u64 = 1 << 10;
 
 /// Where pairs go.
-enum Sink {
+enum PairSink {
     Collector,
-    Table(Box<Table>),
-    Combine(Box<Batch>, Py<PyAny>),
+    Table(Box<AggregateTable>),
+    Combine(Box<CombineBatch>, Py<PyAny>),
 }
 
 /// Takes pairs.
 #[pyclass]
 pub struct Emitter {
-    collector: Option<Collector>,
-    sink: Sink,
-    takes: Takes,
+    collector: Option<PairCollector>,
+    sink: PairSink,
+    accepted: AcceptedValues,
     partitions: u32,
     partitioner: Partitioner,
     /// Whether keys are ordered by what they are worth: as ranked keys (`value/order.rs`).
     ranked: bool,
     /// Types of keys, of what `sort_by` returned, of values that are compared, and of keys that `group_by` got.
-    met: Box<[Met; 4]>,
+    seen: Box<[SeenKeyTypes; 4]>,
     group_by: Option<Py<PyAny>>,
     sort_by: Option<Py<PyAny>>,
     /// The position of the next pair among all of the job: the task's number, and the pair's.
@@ -66,9 +66,9 @@ pub struct Emitter {
     /// What `sort_by` returned.
     scratch: Vec<u8>,
     /// Keys and values of a table, and some encoded keys.
-    columns: Box<(Column, Column, Block)>,
+    columns: Box<(Column, Column, KeyBlock)>,
     /// Keys of the table here that wait to be looked for, many at once, with the integers for them.
-    waiting: Box<Block>,
+    waiting: Box<KeyBlock>,
     /// Whether they wait: in a table of sums or counts, to which an integer can be added at any time, and no function of the
     /// user's chooses their partition.
     waits: bool,
@@ -94,7 +94,7 @@ impl Emitter {
     ) -> PyResult<Self> {
         let spec = spec_of(spec)?;
         let aggregate = aggregate_of(aggregate)?;
-        let takes = Takes::of(aggregate.as_ref());
+        let accepted = AcceptedValues::of(aggregate.as_ref());
         let adds_up = aggregate.as_ref().map(Aggregate::plain);
         let adds_up = matches!(adds_up, Some((Aggregate::Sum | Aggregate::Count, _)));
         let ordered = group_by.is_some() || sort_by.is_some();
@@ -106,19 +106,19 @@ impl Emitter {
         let partitions = plan.partitions;
         let half = plan.chunk_bytes / 2;
         let sink = match (aggregate, combine) {
-            (Some(aggregate), _) => Sink::Table(Box::new(Table::new(aggregate, half))),
+            (Some(aggregate), _) => PairSink::Table(Box::new(AggregateTable::new(aggregate, half))),
             (None, Some(combine)) => {
-                let mut batch = Batch::default();
+                let mut batch = CombineBatch::default();
                 batch.reserve(half, partitions).or_raise()?;
-                Sink::Combine(Box::new(batch), combine)
+                PairSink::Combine(Box::new(batch), combine)
             }
-            (None, None) => Sink::Collector,
+            (None, None) => PairSink::Collector,
         };
-        if !matches!(sink, Sink::Collector) {
+        if !matches!(sink, PairSink::Collector) {
             plan.chunk_bytes = half;
         }
         let partitioner = Partitioner::new(partition, cuts, partitions)?;
-        let collector = Collector::new(
+        let collector = PairCollector::new(
             stores().disk().clone(),
             plan,
             spec.run_name(),
@@ -127,13 +127,13 @@ impl Emitter {
         Ok(Emitter {
             collector: Some(collector.or_raise()?),
             sink,
-            takes,
+            accepted,
             partitions,
             ranked: matches!(partitioner, Partitioner::Ranges(_)),
             waiting: Box::default(),
             waits: adds_up && !matches!(partitioner, Partitioner::Function(_)),
             partitioner,
-            met: Box::default(),
+            seen: Box::default(),
             group_by,
             sort_by,
             position: u64::from(spec.task) << 40,
@@ -195,7 +195,7 @@ impl Emitter {
         let mut columns = std::mem::take(&mut self.columns);
         columns::fill(&mut columns.0, py, rows, keys)?;
         columns::fill(&mut columns.1, py, rows, values)?;
-        self.met[0].types |= columns::kind_of(&columns.0);
+        self.seen[0].types |= columns::kind_of(&columns.0);
         let taken = self.take_rows(py, rows, &mut columns);
         self.columns = columns;
         taken
@@ -211,12 +211,12 @@ impl Emitter {
         self.settle(py)?;
         let mut collector = self.take_collector()?;
         match &mut self.sink {
-            Sink::Collector => {}
-            Sink::Table(table) => {
+            PairSink::Collector => {}
+            PairSink::Table(table) => {
                 table.give(&mut collector, &alive).or_raise()?;
                 self.combined = (table.added(), table.given());
             }
-            Sink::Combine(..) => {
+            PairSink::Combine(..) => {
                 self.collector = Some(collector);
                 self.combine(py)?;
                 collector = self.take_collector()?;
@@ -224,10 +224,14 @@ impl Emitter {
         }
         let (runs, _) = py.detach(|| collector.finish(&alive)).or_raise()?;
         let mut kinds = Kinds::default();
-        for (met, place) in self.met.iter().zip(["key", "sort_by", "value", "group_by"]) {
+        for (seen, place) in self
+            .seen
+            .iter()
+            .zip(["key", "sort_by", "value", "group_by"])
+        {
             // Only as keys numbers of several types are told apart.
             let types = if place == "key" { u16::MAX } else { TIMES };
-            met.give(types, place, &mut kinds);
+            seen.give(types, place, &mut kinds);
         }
         to_json(&json!({
             "runs": runs,
@@ -254,20 +258,21 @@ impl Emitter {
             return self.wait(py, key, int);
         }
         self.key.clear();
-        let met = &mut self.met[if self.group_by.is_some() { 3 } else { 0 }];
+        let seen = &mut self.seen[if self.group_by.is_some() { 3 } else { 0 }];
         let plain; // functions of the user's see keys as the reduce does
-        let key = if write_key(key, &mut self.key, met)? {
+        let key = if write_key(key, &mut self.key, seen)? {
             plain = read_value(py, &self.key)?;
             &plain
         } else {
             key
         };
         self.begin_pair();
-        if let Sink::Table(_) = self.sink {
+        if let PairSink::Table(_) = self.sink {
             let int = small_int(value);
             if int.is_none() {
                 self.value.clear();
-                self.takes.write(value, &mut self.value, &mut self.met[2])?;
+                self.accepted
+                    .write(value, &mut self.value, &mut self.seen[2])?;
             }
             self.rank_key()?;
             let encoded = std::mem::take(&mut self.key);
@@ -283,8 +288,8 @@ impl Emitter {
             let group = group_by.bind(py).call1((key,))?;
             order::ordered(&self.key, &mut self.order).or_raise()?;
             self.key.clear();
-            let met = &mut self.met[0];
-            let turned = write_key_as("what group_by returns", &group, &mut self.key, met)?;
+            let seen = &mut self.seen[0];
+            let turned = write_key_as("what group_by returns", &group, &mut self.key, seen)?;
             grouped = Some(match turned {
                 true => read_value(py, &self.key)?,
                 false => group,
@@ -293,8 +298,8 @@ impl Emitter {
         if let Some(sort_by) = &self.sort_by {
             let by = sort_by.bind(py).call1((key, value))?;
             self.scratch.clear();
-            let met = &mut self.met[1];
-            write_key_as("what sort_by returns", &by, &mut self.scratch, met)?;
+            let seen = &mut self.seen[1];
+            write_key_as("what sort_by returns", &by, &mut self.scratch, seen)?;
             order::ordered(&self.scratch, &mut self.order).or_raise()?;
         }
         self.rank_key()?;
@@ -308,10 +313,10 @@ impl Emitter {
     /// Takes a key and an integer, which are added to the table a little later.
     #[inline]
     fn wait(&mut self, py: Python<'_>, key: &Bound<'_, PyAny>, int: i64) -> PyResult<()> {
-        let (met, ranked) = (&mut self.met[0], self.ranked);
+        let (seen, ranked) = (&mut self.seen[0], self.ranked);
         self.waiting.push(int, |bytes| {
             let start = bytes.len();
-            write_key(key, bytes, met)?;
+            write_key(key, bytes, seen)?;
             if ranked {
                 order::rank(bytes, start).or_raise()?;
             }
@@ -327,7 +332,7 @@ impl Emitter {
     /// Adds to the table what waits.
     fn settle(&mut self, py: Python<'_>) -> PyResult<()> {
         let mut block = std::mem::take(&mut *self.waiting);
-        if let Sink::Table(table) = &self.sink {
+        if let PairSink::Table(table) = &self.sink {
             table.touch(&block.hashes);
         }
         for ((key, hash), int) in block.keys().zip(&block.ints) {
@@ -367,7 +372,7 @@ impl Emitter {
         hash: u64,
         int: Option<i64>,
     ) -> PyResult<()> {
-        let Sink::Table(table) = &mut self.sink else {
+        let PairSink::Table(table) = &mut self.sink else {
             return Ok(());
         };
         let partitioner = &self.partitioner;
@@ -399,12 +404,12 @@ impl Emitter {
             .of(py, key, &self.key, hash, self.partitions);
         let partition = partition.or_raise()?;
         self.bytes += (self.key.len() + self.order.len() + self.value.len()) as u64;
-        if let Sink::Combine(batch, _) = &mut self.sink {
+        if let PairSink::Combine(batch, _) = &mut self.sink {
             if batch.append(partition, &self.key, b"", &self.value) {
                 return Ok(());
             }
             self.combine(py)?;
-            if let Sink::Combine(batch, _) = &mut self.sink
+            if let PairSink::Combine(batch, _) = &mut self.sink
                 && batch.append(partition, &self.key, b"", &self.value)
             {
                 return Ok(());
@@ -419,7 +424,7 @@ impl Emitter {
 
     /// Lets the user's combiner make fewer pairs of those in the batch.
     fn combine(&mut self, py: Python<'_>) -> PyResult<()> {
-        let Sink::Combine(batch, combine) = &mut self.sink else {
+        let PairSink::Combine(batch, combine) = &mut self.sink else {
             return Ok(());
         };
         let collector = self.collector.as_mut().ok_or_else(closed)?;
@@ -445,7 +450,7 @@ impl Emitter {
         Ok(())
     }
 
-    fn take_collector(&mut self) -> PyResult<Collector> {
+    fn take_collector(&mut self) -> PyResult<PairCollector> {
         self.collector.take().ok_or_else(closed)
     }
 }

@@ -23,10 +23,10 @@ const BUFFER_BYTES: usize = 1 << 20;
 #[pyclass]
 pub struct CompressedWriter {
     path: PathBuf,
-    way: Option<Way>,
+    encoder: Option<FileEncoder>,
 }
 
-enum Way {
+enum FileEncoder {
     Plain(BufWriter<File>),
     Coded(Box<Encoder<BufWriter<File>>>),
 }
@@ -40,35 +40,37 @@ impl CompressedWriter {
         let file = File::create_new(&path)
             .map_err(|error| to_python(&Error::from_io("write the output", &path, &error)))?;
         let file = BufWriter::with_capacity(BUFFER_BYTES, file);
-        let way = match codec {
-            None => Way::Plain(file),
-            Some(codec) => Way::Coded(Box::new(codec::encoder(codec, file, None).or_raise()?)),
+        let encoder = match codec {
+            None => FileEncoder::Plain(file),
+            Some(codec) => {
+                FileEncoder::Coded(Box::new(codec::encoder(codec, file, None).or_raise()?))
+            }
         };
-        let way = Some(way);
-        Ok(CompressedWriter { path, way })
+        let encoder = Some(encoder);
+        Ok(CompressedWriter { path, encoder })
     }
 
     pub(super) fn write(&mut self, py: Python<'_>, data: &[u8]) -> PyResult<()> {
-        let written = match &mut self.way {
-            Some(Way::Plain(file)) if data.len() < BUFFER_BYTES => file.write_all(data),
-            Some(Way::Plain(file)) => py.detach(|| file.write_all(data)),
-            Some(Way::Coded(encoder)) => py.detach(|| encoder.write_all(data)),
+        let written = match &mut self.encoder {
+            Some(FileEncoder::Plain(file)) if data.len() < BUFFER_BYTES => file.write_all(data),
+            Some(FileEncoder::Plain(file)) => py.detach(|| file.write_all(data)),
+            Some(FileEncoder::Coded(encoder)) => py.detach(|| encoder.write_all(data)),
             None => Err(std::io::Error::other("it is closed")),
         };
         written.map_err(|error| to_python(&Error::from_io("write the output", &self.path, &error)))
     }
 
     pub(super) fn close(&mut self, py: Python<'_>) -> PyResult<u64> {
-        let Some(way) = self.way.take() else {
+        let Some(encoder) = self.encoder.take() else {
             return Err(to_python(&Error::bug("write the output", "it is closed")));
         };
         let path = &self.path;
         let failed =
             |error: &std::io::Error| to_python(&Error::from_io("write the output", path, error));
         let closed = py.detach(|| {
-            let mut file = match way {
-                Way::Plain(file) => file,
-                Way::Coded(encoder) => encoder.finish()?,
+            let mut file = match encoder {
+                FileEncoder::Plain(file) => file,
+                FileEncoder::Coded(encoder) => encoder.finish()?,
             };
             file.flush()?;
             Ok(file.get_ref().metadata()?.len())
@@ -80,7 +82,7 @@ impl CompressedWriter {
 /// A file that is read from front to back, decoded where it is compressed.
 #[pyclass]
 pub struct CompressedReader {
-    reader: Mutex<codec::Reader>, // which makes it one thread's at a time
+    reader: Mutex<codec::FileDecoder>, // which makes it one thread's at a time
 }
 
 #[pymethods]

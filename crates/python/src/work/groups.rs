@@ -7,7 +7,7 @@ use gristmill_engine::aggregate::Aggregate;
 use gristmill_engine::merge::groups as merge;
 use gristmill_engine::task::{feed_of, group_mark};
 use gristmill_engine::value::{elements, write};
-use gristmill_engine::worker::{Pulse, RecordPosition};
+use gristmill_engine::worker::{Heartbeat, RecordPosition};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -19,7 +19,7 @@ use crate::stores::{runs_read, stores};
 /// Goes through the groups, in order.
 #[pyclass]
 pub struct Groups {
-    groups: merge::Groups,
+    groups: merge::MergedGroups,
     aggregate: Option<Aggregate>,
     /// Whether of its result only the number of values is wanted.
     counts: bool,
@@ -44,7 +44,7 @@ impl Groups {
         let aggregate = aggregate_of(aggregate)?;
         let feed = feed_of(&spec, stores().disk().clone()).or_raise()?;
         Ok(Groups {
-            groups: merge::Groups::new(feed, merge::Form { ordered, ranked }, note),
+            groups: merge::MergedGroups::new(feed, merge::KeyForm { ordered, ranked }, note),
             aggregate,
             counts,
             room: spec.chunk_bytes,
@@ -129,10 +129,10 @@ impl Groups {
 /// Writes to the pulse, now and then and where a group begins, which pairs user code has: those from `offset` on, in
 /// groups up to that which `file` marks.
 #[inline]
-fn note(groups: &merge::Groups, begins: bool) {
+fn note(groups: &merge::MergedGroups, begins: bool) {
     let (record, bytes_done) = groups.seen();
     if (begins || record.is_multiple_of(1 << 8))
-        && let Some(pulse) = Pulse::mine()
+        && let Some(pulse) = Heartbeat::mine()
     {
         let (given, first, bytes) = groups.given();
         pulse.write(&RecordPosition {

@@ -14,7 +14,7 @@
 //!
 //! Decision: docs/decisions/exact-values.md.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use gristmill_engine::value::exact::{self, Moment, Zone};
 use gristmill_engine::value::moment::{self, MICROS_A_DAY};
@@ -24,20 +24,21 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyTuple, PyType};
 
 use super::refused::{damaged, refuse_deeper};
+use gristmill_engine::sync::lock;
 
 /// A class of the standard library. Where nobody has imported its module, no value is one of it.
-struct Class(&'static str, &'static str, PyOnceLock<Py<PyType>>);
+struct LibraryType(&'static str, &'static str, PyOnceLock<Py<PyType>>);
 
-static DATE: Class = Class("datetime", "date", PyOnceLock::new());
-static DATETIME: Class = Class("datetime", "datetime", PyOnceLock::new());
-static TIME: Class = Class("datetime", "time", PyOnceLock::new());
-static TIMEDELTA: Class = Class("datetime", "timedelta", PyOnceLock::new());
-static TIMEZONE: Class = Class("datetime", "timezone", PyOnceLock::new());
-static ZONE_INFO: Class = Class("zoneinfo", "ZoneInfo", PyOnceLock::new());
-static DECIMAL: Class = Class("decimal", "Decimal", PyOnceLock::new());
-static UUID: Class = Class("uuid", "UUID", PyOnceLock::new());
+static DATE: LibraryType = LibraryType("datetime", "date", PyOnceLock::new());
+static DATETIME: LibraryType = LibraryType("datetime", "datetime", PyOnceLock::new());
+static TIME: LibraryType = LibraryType("datetime", "time", PyOnceLock::new());
+static TIMEDELTA: LibraryType = LibraryType("datetime", "timedelta", PyOnceLock::new());
+static TIMEZONE: LibraryType = LibraryType("datetime", "timezone", PyOnceLock::new());
+static ZONE_INFO: LibraryType = LibraryType("zoneinfo", "ZoneInfo", PyOnceLock::new());
+static DECIMAL: LibraryType = LibraryType("decimal", "Decimal", PyOnceLock::new());
+static UUID: LibraryType = LibraryType("uuid", "UUID", PyOnceLock::new());
 
-impl Class {
+impl LibraryType {
     /// Whether this is the class, and no subclass.
     #[inline]
     fn is(&self, kind: &Bound<'_, PyType>) -> PyResult<bool> {
@@ -60,7 +61,7 @@ const BYTES_MAX: usize = 16 << 10;
 
 /// What the writing of a value has met.
 #[derive(Debug)]
-pub struct Met {
+pub struct NestingState {
     start: usize,
     /// The lists, dicts and tuples inside it. One that holds itself goes too deep.
     inside: Vec<usize>,
@@ -68,11 +69,11 @@ pub struct Met {
     mutable: bool,
 }
 
-impl Met {
+impl NestingState {
     /// Nothing yet, of a value whose encoding begins at `start`.
     #[inline]
     pub fn new(start: usize) -> Self {
-        Met {
+        NestingState {
             start,
             inside: Vec::new(),
             mutable: false,
@@ -110,13 +111,9 @@ impl Met {
     }
 }
 
-fn locked<T>(last: &Mutex<T>) -> MutexGuard<'_, T> {
-    last.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Keeps what was met last.
 fn remember<T>(last: &Mutex<Option<T>>, met: T) {
-    let before = locked(last).replace(met);
+    let before = lock(last).replace(met);
     drop(before); // not under the lock: the end of an object may run code of Python's
 }
 
@@ -127,7 +124,7 @@ static OTHER: Mutex<Option<Py<PyType>>> = Mutex::new(None);
 pub fn write(value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<bool> {
     let kind = &value.get_type();
     let is_other = |other: &Option<Py<PyType>>| other.as_ref().is_some_and(|other| other.is(kind));
-    if is_other(&locked(&OTHER)) {
+    if is_other(&lock(&OTHER)) {
         return Ok(false);
     }
     if DATETIME.is(kind)? {
@@ -261,7 +258,7 @@ fn write_moment(
     let Some(zone) = zone else {
         return Ok(written(Some(&Zone::Nowhere)));
     };
-    if let Some((last, known)) = &*locked(&LAST_ZONE)
+    if let Some((last, known)) = &*lock(&LAST_ZONE)
         && last.is(zone)
     {
         return Ok(written(known.as_ref()));
@@ -312,7 +309,7 @@ fn zone_object<'py>(py: Python<'py>, zone: &Zone<'_>) -> PyResult<Option<Bound<'
         Zone::Nowhere => return Ok(None),
         Zone::Offset(0) => utc(py)?.clone(),
         Zone::Offset(offset) => {
-            if let Some((last, object)) = &*locked(&LAST)
+            if let Some((last, object)) = &*lock(&LAST)
                 && last == offset
             {
                 return Ok(Some(object.bind(py).clone()));

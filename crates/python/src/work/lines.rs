@@ -7,15 +7,15 @@
 //!
 //! Tuples within a record are flattened. A field is the content of text and of bytes, nothing for `None`, and `str()` of
 //! anything else (`value::fields`). Text that holds bytes as
-//! Python's `surrogateescape` has them becomes those bytes again.
+//! Python's `surrogateescape` has them becomes those bytes again. The columns of the first dict of a file are those of all.
 //!
 //! The rule that must hold: what `take` writes of encoded pairs is what `consume` writes of the same pairs as Python's objects.
 
 use std::path::PathBuf;
 
 use gristmill_engine::value::fields::Fields;
-use gristmill_engine::value::{Reader, Token};
-use pyo3::exceptions::PyRecursionError;
+use gristmill_engine::value::{Token, ValueReader};
+use pyo3::exceptions::{PyRecursionError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
@@ -32,7 +32,7 @@ const PIECE_BYTES: usize = 256_000;
 const DEPTH_MAX: u32 = 1000;
 
 /// What becomes of a record.
-enum Form {
+enum LineFormat {
     Text,
     Tsv,
     /// What the function makes of it: text or bytes.
@@ -43,9 +43,11 @@ enum Form {
 #[pyclass]
 pub struct LineWriter {
     file: CompressedWriter,
-    form: Form,
+    form: LineFormat,
     lines: Vec<u8>,
     records: u64,
+    /// The columns of the first dict, where their order is all that a reader has.
+    columns: Option<Py<PyList>>,
 }
 
 #[pymethods]
@@ -59,15 +61,16 @@ impl LineWriter {
         line_of: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let form = match line_of {
-            Some(function) => Form::Made(function),
-            None if tsv => Form::Tsv,
-            None => Form::Text,
+            Some(function) => LineFormat::Made(function),
+            None if tsv => LineFormat::Tsv,
+            None => LineFormat::Text,
         };
         Ok(LineWriter {
             file: CompressedWriter::create(path, codec)?,
             form,
             lines: Vec::with_capacity(PIECE_BYTES),
             records: 0,
+            columns: None,
         })
     }
 
@@ -75,6 +78,13 @@ impl LineWriter {
     fn write(&mut self, record: &Bound<'_, PyAny>) -> PyResult<()> {
         if is_batch(record) {
             return self.consume(&rows_of(record)?);
+        }
+        if let (LineFormat::Tsv, Ok(row)) = (&self.form, record.cast::<PyDict>()) {
+            let values = self.in_order(row)?;
+            let write = |_: &LineFormat, out: &mut Vec<u8>| {
+                parts(&mut Fields::new(true, out), values.iter(), 0)
+            };
+            return self.line(record.py(), write);
         }
         self.line(record.py(), |form, out| form.write(record, out))
     }
@@ -109,12 +119,40 @@ impl LineWriter {
 }
 
 impl LineWriter {
+    /// The values of a row in the order of the first row's columns.
+    fn in_order<'py>(&mut self, row: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyList>> {
+        let (py, names) = (row.py(), row.keys());
+        let Some(columns) = &self.columns else {
+            self.columns = Some(names.unbind());
+            return Ok(row.values());
+        };
+        let columns = columns.bind(py);
+        if columns.eq(&names)? {
+            return Ok(row.values());
+        }
+        let values = PyList::empty(py);
+        for value in columns
+            .iter()
+            .map_while(|name| row.get_item(name).transpose())
+        {
+            values.append(value?)?;
+        }
+        if (values.len(), values.len()) == (columns.len(), names.len()) {
+            return Ok(values);
+        }
+        Err(PyValueError::new_err(format!(
+            "a record has the columns {}, and the first one of the file has {}: a line of gm.tsv does not name them",
+            names.repr()?,
+            columns.repr()?
+        )))
+    }
+
     /// Adds a line: all of it, or on an error nothing.
     #[inline]
     fn line(
         &mut self,
         py: Python<'_>,
-        write: impl FnOnce(&Form, &mut Vec<u8>) -> PyResult<()>,
+        write: impl FnOnce(&LineFormat, &mut Vec<u8>) -> PyResult<()>,
     ) -> PyResult<()> {
         let start = self.lines.len();
         if let Err(error) = write(&self.form, &mut self.lines) {
@@ -136,15 +174,12 @@ impl LineWriter {
     }
 }
 
-impl Form {
+impl LineFormat {
     fn write(&self, record: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> {
         match self {
-            Form::Text => write_text(record, out),
-            Form::Tsv => match record.cast::<PyDict>() {
-                Ok(row) => parts(&mut Fields::new(true, out), row.values().iter(), 0),
-                Err(_) => part(&mut Fields::new(true, out), record, 0),
-            },
-            Form::Made(function) => {
+            LineFormat::Text => write_text(record, out),
+            LineFormat::Tsv => part(&mut Fields::new(true, out), record, 0),
+            LineFormat::Made(function) => {
                 let line = function.bind(record.py()).call1((record,))?;
                 match line.cast::<PyBytes>() {
                     Ok(bytes) => out.extend_from_slice(bytes.as_bytes()),
@@ -162,11 +197,11 @@ impl Form {
         value: &[u8],
         out: &mut Vec<u8>,
     ) -> PyResult<()> {
-        if let Form::Made(_) = self {
+        if let LineFormat::Made(_) = self {
             let pair = (read_value(py, key)?, read_value(py, value)?);
             return self.write(pair.into_pyobject(py)?.as_any(), out);
         }
-        let mut fields = Fields::new(matches!(self, Form::Tsv), out);
+        let mut fields = Fields::new(matches!(self, LineFormat::Tsv), out);
         encoded(&mut fields, py, key)?;
         encoded(&mut fields, py, value)
     }
@@ -227,7 +262,7 @@ fn field(fields: &mut Fields<'_>, field: &Bound<'_, PyAny>) -> PyResult<()> {
 
 /// The fields of an encoded value.
 fn encoded(fields: &mut Fields<'_>, py: Python<'_>, value: &[u8]) -> PyResult<()> {
-    let mut reader = Reader::new(value);
+    let mut reader = ValueReader::new(value);
     while let Some(token) = reader.token().or_raise()? {
         match token {
             Token::Begin | Token::End => {}
@@ -280,7 +315,10 @@ fn is_arrow(record: &Bound<'_, PyAny>) -> bool {
 
 fn rows_of<'py>(batch: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     static ROWS_OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let function: &Bound<'py, PyAny> =
-        ROWS_OF.import(batch.py(), "gristmill.mapreduce.table_writer", "rows_of")?;
+    let function: &Bound<'py, PyAny> = ROWS_OF.import(
+        batch.py(),
+        "gristmill.mapreduce.formats.table_writer",
+        "rows_of",
+    )?;
     function.call1((batch,))
 }

@@ -7,6 +7,7 @@
 //!
 //! Decision: docs/decisions/native-readers.md.
 
+mod accepted_values;
 mod batch_values;
 mod columns;
 mod combine;
@@ -15,15 +16,14 @@ mod files;
 mod groups;
 mod held;
 mod lines;
-mod met;
 mod pairs;
 mod partitioner;
 mod plan;
 mod processes;
-mod rare;
 mod reader;
 mod refused;
-mod takes;
+mod scalar_keys;
+mod seen_key_types;
 mod value;
 
 use std::sync::{Mutex, PoisonError};

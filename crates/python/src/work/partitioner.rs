@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::OrRaise;
-use super::met::Met;
+use super::seen_key_types::SeenKeyTypes;
 use super::value::{shown, write_key};
 
 /// What decides the partition of a key.
@@ -61,7 +61,7 @@ fn encoded_cuts(cuts: &[Bound<'_, PyAny>], partitions: u32) -> PyResult<Vec<Vec<
     let mut encoded = Vec::with_capacity(cuts.len());
     for cut in cuts {
         let (mut key, mut bytes) = (Vec::new(), Vec::new());
-        write_key(cut, &mut key, &mut Met::default())?;
+        write_key(cut, &mut key, &mut SeenKeyTypes::default())?;
         order::ordered(&key, &mut bytes).or_raise()?;
         encoded.push(bytes);
     }

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use gristmill_engine::Result;
+use gristmill_engine::split::csv_rows::{CsvDialect, at_rows};
 use gristmill_engine::split::several_lines::at_every_nth_line;
 use gristmill_engine::split::text::{TextSplit, TextSplits, text_splits};
 use gristmill_engine::split::{self, asked_at_once, input_files};
-use gristmill_engine::storage::at_once::at_once;
 use gristmill_engine::storage::input::InputFile;
+use gristmill_engine::storage::io::at_once::at_once;
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::stores::Stores;
 use pyo3::prelude::*;
@@ -19,7 +20,7 @@ use crate::stores::{files_below, stores};
 
 /// The files that locations stand for, and their splits, as JSON.
 #[pyfunction]
-#[pyo3(signature = (paths, split_min, split_max, cut, combine, stride = 1, lines = 1))]
+#[pyo3(signature = (paths, split_min, split_max, cut, combine, stride = 1, lines = 1, csv = None))]
 #[expect(clippy::too_many_arguments, reason = "each is an option of its own")]
 pub fn plan_text(
     py: Python<'_>,
@@ -30,6 +31,7 @@ pub fn plan_text(
     combine: bool,
     stride: u64,
     lines: u64,
+    csv: Option<(u8, u8)>,
 ) -> PyResult<String> {
     let how = TextSplits {
         split_min,
@@ -41,9 +43,11 @@ pub fn plan_text(
     let names: Vec<_> = paths.into_iter().map(Location::from).collect();
     let (files, splits) = attended(py, &stores(), |stores| {
         let files = files_of(stores, &names)?;
-        let splits = match text_splits(stores, &files, &how)? {
-            splits if lines > 1 => at_every_nth_line(stores, splits, lines)?,
-            splits => splits,
+        let splits = text_splits(stores, &files, &how)?;
+        let splits = match csv {
+            Some((delimiter, quote)) => at_rows(stores, splits, CsvDialect { delimiter, quote })?,
+            None if lines > 1 => at_every_nth_line(stores, splits, lines)?,
+            None => splits,
         };
         Ok((files, splits))
     })?;

@@ -12,7 +12,7 @@ use gristmill_engine::Error;
 use gristmill_engine::plan::streaming::{SplitRequest, split};
 use gristmill_engine::task::streaming::{StreamingExecutor, retry};
 use gristmill_engine::task::{self, ProcessPoolExecutor};
-use gristmill_engine::worker::{Command, Definition, Limits, Processes};
+use gristmill_engine::worker::{ProcessPool, WorkerCommand, WorkerDefinition, WorkerLimits};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -25,9 +25,9 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Who runs the tasks of one job.
 #[pyclass(frozen)]
-pub struct Executor(Way);
+pub struct Executor(ExecutorBackend);
 
-enum Way {
+enum ExecutorBackend {
     /// In so many processes.
     Processes(Arc<ProcessPoolExecutor>, usize),
     Scripts(Arc<StreamingExecutor>),
@@ -56,7 +56,7 @@ impl Executor {
         let timeout = timeout_s.map(Duration::try_from_secs_f64).transpose();
         let timeout =
             timeout.map_err(|error| PyValueError::new_err(format!("timeout_s: {error}")))?;
-        let mut command = Command::new(program, scratch);
+        let mut command = WorkerCommand::new(program, scratch);
         for argument in arguments {
             command = command.argument(argument);
         }
@@ -66,13 +66,16 @@ impl Executor {
         command.whole_environment = true;
         command.folder = folder;
         let bytes = definition.into();
-        let limits = Limits {
+        let limits = WorkerLimits {
             timeout,
             memory_bytes: worker_memory,
-            ..Limits::default()
+            ..WorkerLimits::default()
         };
-        let work = ProcessPoolExecutor::new(command, Definition { key, bytes }, limits);
-        Ok(Executor(Way::Processes(Arc::new(work), workers)))
+        let work = ProcessPoolExecutor::new(command, WorkerDefinition { key, bytes }, limits);
+        Ok(Executor(ExecutorBackend::Processes(
+            Arc::new(work),
+            workers,
+        )))
     }
 
     #[staticmethod]
@@ -84,7 +87,7 @@ impl Executor {
         let work = StreamingExecutor::new(definition, stores());
         let environment = std::env::vars_os().collect();
         let work = work.map_err(|error| to_python(&error))?;
-        Ok(Executor(Way::Scripts(Arc::new(
+        Ok(Executor(ExecutorBackend::Scripts(Arc::new(
             work.inheriting(environment),
         ))))
     }
@@ -137,9 +140,9 @@ impl Executor {
     /// The work of a new job.
     pub fn to_engine(&self) -> Arc<dyn task::UserTaskExecutor> {
         match &self.0 {
-            Way::Scripts(work) => work.clone(),
-            Way::Processes(work, workers) => {
-                Processes::shared().keep(*workers);
+            ExecutorBackend::Scripts(work) => work.clone(),
+            ExecutorBackend::Processes(work, workers) => {
+                ProcessPool::shared().keep(*workers);
                 work.clone()
             }
         }
@@ -149,5 +152,5 @@ impl Executor {
 /// Kills and reaps the workers that wait for a task.
 #[pyfunction]
 pub fn dismiss_workers(py: Python<'_>) {
-    py.detach(|| Processes::shared().dismiss());
+    py.detach(|| ProcessPool::shared().dismiss());
 }

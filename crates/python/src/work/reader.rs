@@ -6,12 +6,12 @@ use std::ffi::OsString;
 use std::sync::Mutex;
 
 use gristmill_engine::codec::{self, Coding};
-use gristmill_engine::split::lines::{LineOptions, LineReader as Lines, Terminator};
+use gristmill_engine::split::lines::{LineOptions, LineRecordReader as Lines, Terminator};
 use gristmill_engine::split::text::open_lines;
 use gristmill_engine::storage::input::FileRange;
-use gristmill_engine::storage::window::in_order;
+use gristmill_engine::storage::io::window::in_order;
 use gristmill_engine::storage::{Caching, ReadFile};
-use gristmill_engine::worker::{Pulse, RecordPosition};
+use gristmill_engine::worker::{Heartbeat, RecordPosition};
 use gristmill_engine::{Error, Kind, Result};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -35,7 +35,7 @@ pub struct LineReader {
     pieces: Vec<FileRange>,
     /// The piece that is read, or the next one.
     piece: usize,
-    source: Mutex<Option<Source>>,
+    source: Mutex<Option<PieceReader>>,
     unit: Unit,
     text: bool,
     terminator: Terminator,
@@ -48,19 +48,19 @@ pub struct LineReader {
     offset: u64,
     line: u64,
     raw: Vec<u8>,
-    batch: batch::Batch,
+    batch: batch::ColumnBuffers,
 }
 
 /// What reads a piece.
-enum Source {
+enum PieceReader {
     /// And the bytes of the file, if it is compressed: those that were read are consumed, all of them at its end.
     Lines(Box<Lines>, Option<u64>),
-    Bytes(Box<codec::Reader>, u64),
-    Range(Range),
+    Bytes(Box<codec::FileDecoder>, u64),
+    Range(PlainRange),
 }
 
 /// A range of a plain file, a block at a time.
-struct Range {
+struct PlainRange {
     file: Box<dyn ReadFile>,
     /// Where the range begins, and its bytes.
     start: u64,
@@ -75,9 +75,9 @@ struct Range {
 /// Bytes of a block.
 const BLOCK_BYTES: usize = 1 << 20;
 
-impl Range {
+impl PlainRange {
     fn new(file: Box<dyn ReadFile>, piece: &FileRange) -> Self {
-        Range {
+        PlainRange {
             file,
             start: piece.offset,
             bytes: piece.bytes,
@@ -161,7 +161,7 @@ impl LineReader {
             offset: 0,
             line: 0,
             raw: Vec::new(),
-            batch: batch::Batch::default(),
+            batch: batch::ColumnBuffers::default(),
         })
     }
 
@@ -216,7 +216,7 @@ impl LineReader {
         self.before
             + exclusive(&mut self.source)
                 .as_ref()
-                .map_or(0, Source::consumed)
+                .map_or(0, PieceReader::consumed)
     }
 
     /// Records read.
@@ -241,7 +241,7 @@ impl LineReader {
     /// Reads the next line of the piece that is open; false at its end.
     #[inline]
     fn next_line_of_piece(&mut self) -> PyResult<bool> {
-        let Some(Source::Lines(lines, _)) = exclusive(&mut self.source) else {
+        let Some(PieceReader::Lines(lines, _)) = exclusive(&mut self.source) else {
             return Ok(false);
         };
         let Some(line) = lines.next_line().or_raise()? else {
@@ -284,8 +284,8 @@ impl LineReader {
         if !self.open().or_raise()? {
             return Ok(None);
         }
-        let read = |source: &mut Source, raw: &mut Vec<u8>| -> Result<()> {
-            let Source::Bytes(reader, _) = source else {
+        let read = |source: &mut PieceReader, raw: &mut Vec<u8>| -> Result<()> {
+            let PieceReader::Bytes(reader, _) = source else {
                 return Err(Error::bug("read a file", "it was opened for lines"));
             };
             loop {
@@ -323,13 +323,13 @@ impl LineReader {
             let piece = &self.pieces[self.piece];
             self.raw.resize(bytes, 0);
             let (at, read) = match exclusive(&mut self.source) {
-                Some(Source::Bytes(reader, done)) => {
+                Some(PieceReader::Bytes(reader, done)) => {
                     let at = *done;
                     let read = reader.fill(&mut self.raw)?;
                     *done += read as u64;
                     (at, read)
                 }
-                Some(Source::Range(range)) => {
+                Some(PieceReader::Range(range)) => {
                     let at = range.start + range.done;
                     (at, range.fill(&mut self.raw)?)
                 }
@@ -371,15 +371,15 @@ impl LineReader {
             (Unit::Line | Unit::Lines(_), _) => {
                 let lines = open_lines(&stores, piece, &options)?;
                 let counted = lines.is_decoded().then_some(piece.bytes);
-                Source::Lines(Box::new(lines), counted)
+                PieceReader::Lines(Box::new(lines), counted)
             }
             (Unit::Fixed(_), Coding::Plain) => {
                 let file = piece.file.open(store, Caching::Cached)?;
-                Source::Range(Range::new(in_order(file, piece.range()), piece))
+                PieceReader::Range(PlainRange::new(in_order(file, piece.range()), piece))
             }
             (Unit::Fixed(_) | Unit::Whole, coding) => {
                 let file = piece.file.open(store, Caching::Cached)?;
-                Source::Bytes(Box::new(codec::open_file(file, path, coding)?), 0)
+                PieceReader::Bytes(Box::new(codec::open_file(file, path, coding)?), 0)
             }
         };
         *exclusive(&mut self.source) = Some(source);
@@ -390,7 +390,7 @@ impl LineReader {
     fn close(&mut self) -> Result<()> {
         if let Some(source) = exclusive(&mut self.source).take() {
             self.before += match source {
-                Source::Lines(_, Some(bytes)) => bytes, // decoded to its end
+                PieceReader::Lines(_, Some(bytes)) => bytes, // decoded to its end
                 source => source.consumed(),
             };
         }
@@ -409,7 +409,7 @@ impl LineReader {
     #[inline]
     fn say(&mut self) {
         let (files, records, bytes) = self.of_others;
-        if let Some(pulse) = Pulse::mine() {
+        if let Some(pulse) = Heartbeat::mine() {
             pulse.write(&RecordPosition {
                 record: records + self.records - 1,
                 offset: self.offset,
@@ -418,7 +418,7 @@ impl LineReader {
                     + self.before
                     + exclusive(&mut self.source)
                         .as_ref()
-                        .map_or(0, Source::consumed),
+                        .map_or(0, PieceReader::consumed),
             });
         }
     }
@@ -444,13 +444,13 @@ impl LineReader {
     }
 }
 
-impl Source {
+impl PieceReader {
     fn consumed(&self) -> u64 {
         match self {
-            Source::Lines(lines, None) => lines.consumed(),
-            Source::Lines(lines, Some(bytes)) => lines.fetched().min(*bytes),
-            Source::Bytes(reader, _) => reader.consumed(),
-            Source::Range(range) => range.done,
+            PieceReader::Lines(lines, None) => lines.consumed(),
+            PieceReader::Lines(lines, Some(bytes)) => lines.fetched().min(*bytes),
+            PieceReader::Bytes(reader, _) => reader.consumed(),
+            PieceReader::Range(range) => range.done,
         }
     }
 }

@@ -3,9 +3,9 @@
 //! Keys are of the types that have an order: str, bytes, int, float, bool, None, Decimal, date, datetime, `gm.desc` of one,
 //! and tuples of them. Values are also lists, dicts and what `held.rs` takes; all others are pickled.
 
-use gristmill_engine::task::kinds;
+use gristmill_engine::task::key_types;
 use gristmill_engine::value::{
-    DEPTH_MAX, DESCENDING_DEPTH, Reader, Token, descending, one_nan, order, write,
+    DEPTH_MAX, DESCENDING_DEPTH, Token, ValueReader, descending, one_nan, order, write,
 };
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -13,16 +13,20 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyNone, PyString, PyTuple};
 
-use super::met::Met;
-use super::rare::{self, Rare};
 use super::refused::{damaged, refuse_deeper};
+use super::scalar_keys::{self, ScalarKey};
+use super::seen_key_types::SeenKeyTypes;
 use super::{OrRaise, held};
 use crate::error::type_error;
 
-/// Appends a key; `met` learns of which types it is. Whether its order may be turned, in whole or in part.
+/// Appends a key; `seen` learns of which types it is. Whether its order may be turned, in whole or in part.
 #[inline]
-pub fn write_key(key: &Bound<'_, PyAny>, out: &mut Vec<u8>, met: &mut Met) -> PyResult<bool> {
-    write_key_as("a key", key, out, met)
+pub fn write_key(
+    key: &Bound<'_, PyAny>,
+    out: &mut Vec<u8>,
+    seen: &mut SeenKeyTypes,
+) -> PyResult<bool> {
+    write_key_as("a key", key, out, seen)
 }
 
 /// The same; `role` is what the key is to the user, for the error.
@@ -31,24 +35,24 @@ pub fn write_key_as(
     role: &str,
     key: &Bound<'_, PyAny>,
     out: &mut Vec<u8>,
-    met: &mut Met,
+    seen: &mut SeenKeyTypes,
 ) -> PyResult<bool> {
     // What most keys are, without a look at what may be inside them.
     if let Ok(text) = key.cast_exact::<PyString>() {
-        met.types |= kinds::TEXT;
+        seen.types |= key_types::TEXT;
         write::text(out, utf8(text)?);
         return Ok(false);
     }
     if let Ok(int) = key.cast_exact::<PyInt>()
         && let Ok(small) = int.extract::<i64>()
     {
-        met.types |= kinds::INT;
+        seen.types |= key_types::INT;
         write::int(out, small);
         return Ok(false);
     }
     let start = out.len();
-    if write_ordered(key, out, 0, met)? {
-        return Ok(met.has_descending());
+    if write_ordered(key, out, 0, seen)? {
+        return Ok(seen.has_descending());
     }
     out.truncate(start);
     Err(no_key(role, key))
@@ -61,9 +65,9 @@ pub fn write_value(value: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<()> 
         return Ok(());
     }
     let start = out.len();
-    let mut met = held::Met::new(start);
-    match write_held(value, out, 0, &mut met) {
-        Ok(true) if !met.is_shared() => return Ok(()),
+    let mut nesting = held::NestingState::new(start);
+    match write_held(value, out, 0, &mut nesting) {
+        Ok(true) if !nesting.is_shared() => return Ok(()),
         Ok(_) => {}
         // Text that is not UTF-8 and the like: what has no encoding is pickled.
         Err(error) if error.is_instance_of::<PyValueError>(value.py()) => {}
@@ -83,7 +87,7 @@ fn write_held(
     value: &Bound<'_, PyAny>,
     out: &mut Vec<u8>,
     depth: u32,
-    met: &mut held::Met,
+    nesting: &mut held::NestingState,
 ) -> PyResult<bool> {
     if write_scalar(value, out, depth, false)?.is_some() {
         return Ok(true);
@@ -91,30 +95,30 @@ fn write_held(
     if let Ok(tuple) = value.cast_exact::<PyTuple>() {
         // There is only one empty tuple: it may stand anywhere.
         if !tuple.is_empty() {
-            met.go_in(value, depth, false)?;
+            nesting.go_in(value, depth, false)?;
         }
         refuse_deeper(depth)?;
         write::begin_tuple(out);
         for element in tuple.iter() {
-            if met.is_long(out) || !write_held(&element, out, depth + 1, met)? {
+            if nesting.is_long(out) || !write_held(&element, out, depth + 1, nesting)? {
                 return Ok(false);
             }
         }
     } else if let Ok(list) = value.cast_exact::<PyList>() {
-        met.go_in(value, depth, true)?;
+        nesting.go_in(value, depth, true)?;
         write::begin_list(out);
         for element in list.iter() {
-            if met.is_long(out) || !write_held(&element, out, depth + 1, met)? {
+            if nesting.is_long(out) || !write_held(&element, out, depth + 1, nesting)? {
                 return Ok(false);
             }
         }
     } else if let Ok(dict) = value.cast_exact::<PyDict>() {
-        met.go_in(value, depth, true)?;
+        nesting.go_in(value, depth, true)?;
         write::begin_dict(out);
         for (name, element) in dict.iter() {
-            let is_written = !met.is_long(out)
-                && write_held(&name, out, depth + 1, met)?
-                && write_held(&element, out, depth + 1, met)?;
+            let is_written = !nesting.is_long(out)
+                && write_held(&name, out, depth + 1, nesting)?
+                && write_held(&element, out, depth + 1, nesting)?;
             if !is_written {
                 return Ok(false);
             }
@@ -136,20 +140,20 @@ fn write_scalar(
 ) -> PyResult<Option<u16>> {
     Ok(Some(if let Ok(text) = value.cast_exact::<PyString>() {
         write::text(out, utf8(text)?);
-        kinds::TEXT
+        key_types::TEXT
     } else if let Ok(int) = value.cast_exact::<PyInt>() {
         write_int(int.as_any(), out)?;
-        kinds::INT
+        key_types::INT
     } else if let Ok(bytes) = value.cast_exact::<PyBytes>() {
         write::bytes(out, bytes.as_bytes());
-        kinds::BYTES
+        key_types::BYTES
     } else if let Ok(double) = value.cast_exact::<PyFloat>() {
         let double = double.value();
         write::double(out, if as_key { one_nan(double) } else { double });
-        kinds::FLOAT
+        key_types::FLOAT
     } else if let Ok(boolean) = value.cast_exact::<PyBool>() {
         write::boolean(out, boolean.is_true());
-        kinds::BOOL
+        key_types::BOOL
     } else if value.is_none() {
         if depth > 0 {
             write::null_in_tuple(out);
@@ -173,24 +177,24 @@ fn by_value<'py>(value: &Bound<'py, PyAny>, error: PyErr) -> PyResult<Bound<'py,
 }
 
 /// Appends what has an order; false where `value` has none. Subclasses count, and what stands for an integer; types may come back as
-/// another object than they were. `met` learns of types.
+/// another object than they were. `seen` learns of types.
 fn write_ordered(
     value: &Bound<'_, PyAny>,
     out: &mut Vec<u8>,
     depth: u32,
-    met: &mut Met,
+    seen: &mut SeenKeyTypes,
 ) -> PyResult<bool> {
     if let Some(kind) = write_scalar(value, out, depth, true)? {
-        met.types |= kind;
+        seen.types |= kind;
         return Ok(true);
     }
     let Ok(tuple) = value.cast_exact::<PyTuple>() else {
-        return write_similar(value, out, depth, met);
+        return write_similar(value, out, depth, seen);
     };
     refuse_deeper(depth)?;
     write::begin_tuple(out);
     for (at, element) in tuple.iter().enumerate() {
-        if !write_ordered(&element, out, depth + 1, met.element(at))? {
+        if !write_ordered(&element, out, depth + 1, seen.element(at))? {
             return Ok(false);
         }
     }
@@ -203,30 +207,30 @@ fn write_similar(
     value: &Bound<'_, PyAny>,
     out: &mut Vec<u8>,
     depth: u32,
-    met: &mut Met,
+    seen: &mut SeenKeyTypes,
 ) -> PyResult<bool> {
-    match rare::write(value, out, met)? {
-        Rare::Written => return Ok(true),
-        Rare::Descending(key) => return write_descending(&key, out, depth, met),
-        Rare::Not => {}
+    match scalar_keys::write(value, out, seen)? {
+        ScalarKey::Written => return Ok(true),
+        ScalarKey::Descending(key) => return write_descending(&key, out, depth, seen),
+        ScalarKey::Not => {}
     }
     if let Ok(text) = value.cast::<PyString>() {
-        met.types |= kinds::TEXT;
+        seen.types |= key_types::TEXT;
         write::text(out, utf8(text)?);
     } else if let Ok(bytes) = value.cast::<PyBytes>() {
-        met.types |= kinds::BYTES;
+        seen.types |= key_types::BYTES;
         write::bytes(out, bytes.as_bytes());
     } else if let Ok(double) = value.cast::<PyFloat>() {
-        met.types |= kinds::FLOAT;
+        seen.types |= key_types::FLOAT;
         write::double(out, one_nan(double.value()));
     } else if let Ok(tuple) = value.cast::<PyTuple>() {
         let plain = PyTuple::new(value.py(), tuple.iter())?;
-        return write_ordered(plain.as_any(), out, depth, met);
+        return write_ordered(plain.as_any(), out, depth, seen);
     } else if let Some(int) = index_of(value)? {
-        met.types |= kinds::INT;
+        seen.types |= key_types::INT;
         write_int(&int, out)?;
     } else if let Some(number) = number_of_array_library(value)? {
-        return write_ordered(&number, out, depth, met);
+        return write_ordered(&number, out, depth, seen);
     } else {
         return Ok(false);
     }
@@ -237,7 +241,7 @@ fn write_descending(
     value: &Bound<'_, PyAny>,
     out: &mut Vec<u8>,
     depth: u32,
-    met: &mut Met,
+    seen: &mut SeenKeyTypes,
 ) -> PyResult<bool> {
     let depth = depth + DESCENDING_DEPTH;
     if depth > DEPTH_MAX {
@@ -247,7 +251,7 @@ fn write_descending(
     // It stands by itself, so that a None in it is one outside of tuples.
     if value.is_none() {
         write::null(&mut inner);
-    } else if !write_ordered(value, &mut inner, depth, met)? {
+    } else if !write_ordered(value, &mut inner, depth, seen)? {
         return Ok(false);
     }
     descending::write(out, &inner);
@@ -286,10 +290,10 @@ fn number_of_array_library<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bo
 pub fn write_comparable(
     value: &Bound<'_, PyAny>,
     out: &mut Vec<u8>,
-    met: &mut Met,
+    seen: &mut SeenKeyTypes,
 ) -> PyResult<bool> {
     let start = out.len();
-    match write_ordered(value, out, 0, met) {
+    match write_ordered(value, out, 0, seen) {
         Ok(true) => return Ok(true),
         Err(error) if !error.is_instance_of::<PyValueError>(value.py()) => return Err(error),
         // Text that is not UTF-8, tuples that are too deep.
@@ -353,7 +357,7 @@ pub fn misfit(value: &Bound<'_, PyAny>) -> String {
     let (mut found, mut place) = (value.clone(), String::new());
     while let Ok(tuple) = found.cast::<PyTuple>() {
         let is_misfit = |element: &Bound<'_, PyAny>| {
-            let written = write_ordered(element, &mut Vec::new(), 0, &mut Met::default());
+            let written = write_ordered(element, &mut Vec::new(), 0, &mut SeenKeyTypes::default());
             !written.unwrap_or(true)
         };
         let elements = tuple.iter().enumerate();
@@ -390,7 +394,7 @@ pub fn shown(object: &Bound<'_, PyAny>) -> String {
 /// Reads all of `bytes` as one value.
 #[inline]
 pub fn read_value<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = ValueReader::new(bytes);
     let Some(token) = reader.token().or_raise()? else {
         return Err(damaged("there is no value"));
     };
@@ -405,7 +409,7 @@ pub fn read_value<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyA
 pub fn object<'py>(
     py: Python<'py>,
     token: Token<'_>,
-    reader: &mut Reader<'_>,
+    reader: &mut ValueReader<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
     match token {
         Token::Null => Ok(PyNone::get(py).to_owned().into_any()),
@@ -425,7 +429,7 @@ pub fn object<'py>(
         Token::Pickled(pickled) => loads(py)?.call1((PyBytes::new(py, &pickled),)),
         Token::Date(day) => held::date(py, day),
         Token::Datetime { micros, utc } => held::datetime(py, micros, utc),
-        Token::Decimal(decimal) => rare::decimal(py, &decimal),
+        Token::Decimal(decimal) => scalar_keys::decimal(py, &decimal),
         Token::Written(written) => held::decimal(py, &written),
         Token::Duration { days, micros } => held::duration(py, days, micros),
         Token::Moment(moment) => held::moment(py, &moment),
@@ -439,7 +443,10 @@ pub fn object<'py>(
 }
 
 /// What stands in a tuple or list that has begun.
-fn elements<'py>(py: Python<'py>, reader: &mut Reader<'_>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+fn elements<'py>(
+    py: Python<'py>,
+    reader: &mut ValueReader<'_>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let mut elements = Vec::new();
     loop {
         match reader.token().or_raise()? {
@@ -450,7 +457,7 @@ fn elements<'py>(py: Python<'py>, reader: &mut Reader<'_>) -> PyResult<Vec<Bound
     }
 }
 
-fn dict<'py>(py: Python<'py>, reader: &mut Reader<'_>) -> PyResult<Bound<'py, PyAny>> {
+fn dict<'py>(py: Python<'py>, reader: &mut ValueReader<'_>) -> PyResult<Bound<'py, PyAny>> {
     let dict = PyDict::new(py);
     loop {
         let name = match reader.token().or_raise()? {
@@ -491,7 +498,7 @@ pub fn encode<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound
 #[pyfunction]
 pub fn encode_key<'py>(py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     let mut out = Vec::new();
-    write_key(key, &mut out, &mut Met::default())?;
+    write_key(key, &mut out, &mut SeenKeyTypes::default())?;
     Ok(PyBytes::new(py, &out))
 }
 
@@ -502,7 +509,7 @@ pub fn encode_order<'py>(
     key: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let (mut encoded, mut out) = (Vec::new(), Vec::new());
-    write_key(key, &mut encoded, &mut Met::default())?;
+    write_key(key, &mut encoded, &mut SeenKeyTypes::default())?;
     order::ordered(&encoded, &mut out).or_raise()?;
     Ok(PyBytes::new(py, &out))
 }
@@ -510,7 +517,7 @@ pub fn encode_order<'py>(
 /// The key of an encoding; where its order is turned, in whole or in part, as `gm.desc` made it.
 #[pyfunction]
 pub fn decode_key<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    let mut reader = Reader::new(data);
+    let mut reader = ValueReader::new(data);
     match reader.token().or_raise()? {
         Some(token) => turned_token(py, token, &mut reader),
         None => read_value(py, data),
@@ -520,10 +527,10 @@ pub fn decode_key<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAn
 fn turned_token<'py>(
     py: Python<'py>,
     token: Token<'_>,
-    reader: &mut Reader<'_>,
+    reader: &mut ValueReader<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
     match token {
-        Token::Descending(inner) => rare::desc(&decode_key(py, &inner)?),
+        Token::Descending(inner) => scalar_keys::desc(&decode_key(py, &inner)?),
         Token::Begin => {
             let mut elements = Vec::new();
             while let Some(token) = reader.token().or_raise()? {

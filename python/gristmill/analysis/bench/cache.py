@@ -6,7 +6,7 @@ from glob import glob
 from pathlib import Path
 
 from gristmill import _core
-from gristmill.analysis.bench.asked import Cache
+from gristmill.analysis.bench.bench_request import Cache
 from gristmill.analysis.bench.errors import BenchError
 
 __all__ = ["bring_about", "files_of"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from gristmill.analysis.bench.asked import Config, label, parse_vary
+from gristmill.analysis.bench.bench_request import Config, label, parse_vary
 from gristmill.analysis.bench.errors import BenchError
 from gristmill.analysis.bench.machine import SAME
 from gristmill.analysis.bench.results import Measured, Results, read_results

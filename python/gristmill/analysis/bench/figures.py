@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gristmill.analysis.bench.asked import Config, label
+from gristmill.analysis.bench.bench_request import Config, label
 from gristmill.analysis.bench.prices import Prices
 from gristmill.analysis.bench.results import Measured, Results
 from gristmill.analysis.bench.stats import Summary, summary

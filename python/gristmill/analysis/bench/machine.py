@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from gristmill import __version__, _core
+from gristmill import _core
 
 __all__ = ["SAME", "Cpu", "cpu_times", "device_of", "machine", "probe_bytes", "versions"]
 
@@ -47,10 +47,10 @@ def versions() -> dict[str, str]:
     """Return the versions of what runs, and of what the figures are computed with.
 
     Example:
-        >>> versions()["gristmill"] == __version__
+        >>> versions()["gristmill"] == _core.VERSION
         True
     """
-    found = {"gristmill": __version__, "python": platform.python_version()}
+    found = {"gristmill": _core.VERSION, "python": platform.python_version()}
     for name in ("numpy", "scipy", "matplotlib", "ray"):
         with suppress(PackageNotFoundError):
             found[name] = version(name)

@@ -11,7 +11,7 @@ configuration stands at each place equally often.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gristmill.analysis.bench.asked import Config
+from gristmill.analysis.bench.bench_request import Config
 
 __all__ = ["Turn", "turns"]
 

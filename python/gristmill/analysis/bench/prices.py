@@ -1,4 +1,4 @@
-"""What a machine costs: a file that the user writes, as prices are no business of a program.
+"""What a machine costs an hour, from a file that the user writes: Gristmill knows no prices.
 
     usd_per_hour = 0.34          # of one machine
     machines = 1                 # how many of them, if more than one
@@ -24,13 +24,13 @@ _KNOWN = ("usd_per_hour", "machines")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """What an hour costs."""
+    """The price of the machines of a benchmark."""
 
     usd_per_hour: float
     machines: float = 1
 
     def usd_per_tb(self, seconds: float, size_bytes: float) -> float:
-        """Return the dollars that a TB costs.
+        """Return the dollars for each TB, if so many bytes took so many seconds.
 
         Example:
             >>> round(Prices(usd_per_hour=0.36).usd_per_tb(10.0, 1e9), 6)
@@ -43,7 +43,7 @@ def read_prices(path: Path) -> Prices:
     """Return the prices of a file.
 
     Raises:
-        BenchError: It cannot be read, or does not say what an hour costs.
+        BenchError: The file cannot be read, or does not say what an hour costs.
     """
     try:
         text = path.read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ from math import inf, isinf
 from pathlib import Path
 from typing import Any, cast
 
-from gristmill.analysis.bench.asked import Asked, Config, label
+from gristmill.analysis.bench.bench_request import BenchRequest, Config, label
 from gristmill.analysis.bench.errors import BenchError
 
 __all__ = ["MACHINE", "Measured", "Results", "append", "begin", "only_session", "read_results"]
@@ -83,7 +83,7 @@ class Results:
     """What a folder holds."""
 
     folder: Path
-    asked: Asked
+    asked: BenchRequest
     machine: dict[str, Any]
     versions: dict[str, str]
     began: str
@@ -95,7 +95,9 @@ class Results:
         return (run for run in self.runs if not run.warm_up)
 
 
-def begin(folder: Path, asked: Asked, machine: dict[str, Any], versions: dict[str, str]) -> None:
+def begin(
+    folder: Path, asked: BenchRequest, machine: dict[str, Any], versions: dict[str, str]
+) -> None:
     """Make a folder of results without runs."""
     from datetime import UTC, datetime
 
@@ -150,7 +152,7 @@ def read_results(folder: Path) -> Results:
     """
     said = _machine(folder / MACHINE)
     try:
-        asked = Asked.from_json(said["asked"])
+        asked = BenchRequest.from_json(said["asked"])
         machine, began = dict(said["machine"]), str(said["began"])
         versions = dict(said["versions"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gristmill.analysis.bench.asked import Config
+from gristmill.analysis.bench.bench_request import Config
 from gristmill.analysis.bench.figures import Figures
 from gristmill.analysis.bench.results import Measured, Results
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from gristmill import _core
 from gristmill.analysis.bench import results
-from gristmill.analysis.bench.asked import Asked, Config, label, product_of
+from gristmill.analysis.bench.bench_request import BenchRequest, Config, label, product_of
 from gristmill.analysis.bench.cache import bring_about, files_of
 from gristmill.analysis.bench.energy import joules_between, read_energy
 from gristmill.analysis.bench.errors import BenchError, WrongOptionError
@@ -52,7 +52,7 @@ _NOT_KEPT = ("history", "report", "left_out", "notices")
 class Session:
     """A benchmark that is run."""
 
-    asked: Asked
+    asked: BenchRequest
     directory: str
     """Where the data go: a folder, or a location in a store."""
     folder: Path

@@ -1,9 +1,10 @@
-"""A `Run` of a job's history: p, seconds, phases, work, and what it lost.
+"""Makes the history of a job a `Run`, for fits and comparisons.
 
     workers, or nodes ──▶ p            report.wall_s ──▶ seconds
     phases, by name ────▶ phases       input or output bytes ──▶ work
+    losses.py ──────────▶ wastes       where the history was read ──▶ source
 
-Only a job that one process did from its beginning to its end has a time that can be compared.
+Only a job that succeeded, in one process from start to end, has a time that can be compared.
 """
 
 from gristmill.analysis.histories.losses import losses
@@ -14,7 +15,7 @@ __all__ = ["run_of", "why_not"]
 
 
 def why_not(history: JobHistory) -> str | None:
-    """Return why a job is no measurement, in words that follow its name; None if it is one.
+    """Return why the time of a job cannot be used, to follow the job's name; None if it can.
 
     Example:
         >>> why_not(JobHistory(job_id="job_1", state="failed"))
@@ -45,11 +46,11 @@ def why_not(history: JobHistory) -> str | None:
 
 
 def run_of(history: JobHistory, source: str = "", *, per_node: bool = False) -> Run:
-    """Return the run of a job that has a time (`why_not` says whether it has).
+    """Return the run of a job whose time can be used (`why_not` returns None).
 
     Args:
         history: The job.
-        source: Where it was read; its name if that is empty.
+        source: Where the history was read; if empty, the id of the job.
         per_node: Whether p is nodes, not workers.
 
     Example:
@@ -70,7 +71,7 @@ def run_of(history: JobHistory, source: str = "", *, per_node: bool = False) -> 
 
 
 def phases_of(history: JobHistory) -> dict[str, float]:
-    """Return the seconds of each phase, in the order of the job; one that came twice is one."""
+    """Return the seconds of each phase, in the order of the job; of one that ran twice, the sum."""
     seconds: dict[str, float] = {}
     for phase in history.phases:
         seconds[phase.name] = seconds.get(phase.name, 0.0) + _seconds(phase, history)
@@ -85,5 +86,5 @@ def _seconds(phase: PhaseSpan, history: JobHistory) -> float:
 
 
 def _nodes(history: JobHistory) -> int:
-    """How many nodes ran attempts: 1 of a job on one machine."""
+    """How many nodes ran attempts; 1 for a job on one machine."""
     return len({attempt.node for attempt in history.attempts}) or 1

@@ -31,6 +31,7 @@ from typing import Any, NamedTuple, cast
 from gristmill import _core
 from gristmill.errors import ours
 from gristmill.names import quote, show_path, show_text
+from gristmill.options import commands
 
 __all__ = ["FILE", "Measuring", "RunFailedError", "Turn", "job_commands"]
 
@@ -50,7 +51,7 @@ def job_commands() -> list[str]:
     >>> "wordcount" in job_commands(), "grep" in job_commands()
     (True, False)
     """
-    return [*(name for name in _core.command_names() if name != "resume"), "run", "streaming"]
+    return [*(name for name in commands() if name != "resume"), "run", "streaming"]
 
 
 class RunFailedError(RuntimeError):

@@ -5,8 +5,10 @@
                           └─ without all ────▶ sigma    does sigma stay below 0?
     at one p: waste of each run against its seconds ──▶ correlation, with its interval
 
-A waste is the cause if times without it are no longer superlinear, or if it takes the most away; it
-must fall with p, and slow runs of one p must have more of it (where runs of one p differ in it).
+A waste is a cause if its share of the wall time falls from the smallest p to the largest, and if
+either times without it are no longer superlinear, or it does at least half of what all wastes
+together do to sigma. The cause that raises sigma most is named. The correlation does not decide: it
+is told to confirm the cause, or to cast doubt on it.
 """
 
 from collections.abc import Sequence
@@ -26,16 +28,16 @@ __all__ = ["Causes", "Correlation", "Waste", "explain"]
 Outcome = Literal["not superlinear", "explained", "partly explained", "not explained", "unknown"]
 
 _ENOUGH_RUNS = 5
-"""Runs of one p that a correlation needs to have an interval worth having."""
+"""Runs of one p that a correlation needs for an interval of any use."""
 _WORTH = 0.01
-"""Of the wall time: less is not a waste that a curve would show."""
+"""Share of the wall time at the smallest p: a lesser waste does not bend a curve."""
 _SHARE_MIN = 0.5
-"""Of what all wastes do to sigma: what a waste does alone, to be a cause."""
+"""A cause alone moves sigma by this share of what all wastes together move it by."""
 
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """How the waste of runs of one p goes with their wall time (Pearson's r)."""
+    """How a waste correlates with the wall time, among runs of one p (Pearson's r)."""
 
     p: float
     runs: int
@@ -46,24 +48,24 @@ class Correlation:
 
 @dataclass(frozen=True, slots=True)
 class Waste:
-    """One waste, and what the law is without it."""
+    """One waste, and the law that fits the runs without it."""
 
     name: str
     shares: Sequence[tuple[float, float]]
-    """(p, its part of the wall time)."""
+    """(p, its mean share of the wall time)."""
     correlation: Correlation | None
-    """At the p where runs differ most in it; `None` where too few runs, or none, differ."""
+    """At the p where runs differ most in it; `None` if they do not differ, or are too few."""
     sigma_without: Estimate | None
     is_cause: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Causes:
-    """What wastes have to do with the law of the runs."""
+    """Whether wastes explain that runs are superlinear, and which."""
 
     outcome: Outcome
     cause: str | None
-    """The waste that explains most."""
+    """The waste that explains most, if any does."""
     sentences: Sequence[str]
     sigma: Estimate | None
     sigma_without_wastes: Estimate | None
@@ -77,7 +79,7 @@ class Causes:
 
 
 def explain(runs: Sequence[Run], level: float = 0.95) -> Causes:
-    """Say whether wastes are why the runs are superlinear: by the law, or as measured.
+    """Return whether wastes are why the runs are superlinear.
 
     Raises:
         ValueError: A run has more waste than time.
@@ -96,9 +98,9 @@ def explain(runs: Sequence[Run], level: float = 0.95) -> Causes:
     _check(runs)
     whole = _fit(runs, level)
     alone = {name: _fit(_without(runs, [name]), level) for name in names}
-    none = _fit(_without(runs, names), level) if names else whole
+    without_all = _fit(_without(runs, names), level) if names else whole
     shares = {name: _shares(runs, name) for name in names}
-    causes = _causes(whole, none, alone, shares)
+    causes = _causes(whole, without_all, alone, shares)
     wastes = [
         Waste(
             name,
@@ -109,14 +111,14 @@ def explain(runs: Sequence[Run], level: float = 0.95) -> Causes:
         )
         for name in names
     ]
-    outcome = _outcome(whole, none, names, causes)
+    outcome = _outcome(whole, without_all, names, causes)
     cause = causes[0] if causes and outcome in ("explained", "partly explained") else None
     return Causes(
         outcome=outcome,
         cause=cause,
-        sentences=_sentences(outcome, cause, whole, none, wastes),
+        sentences=_sentences(outcome, cause, whole, without_all, wastes),
         sigma=_sigma(whole),
-        sigma_without_wastes=_sigma(none),
+        sigma_without_wastes=_sigma(without_all),
         wastes=wastes,
         times=_times(runs, names),
     )
@@ -194,7 +196,7 @@ def _is_superlinear(fit: Fit | None) -> bool:
 
 
 def _moved(before: Fit | None, after: Fit | None) -> float:
-    """By how much sigma rose."""
+    """By how much sigma is higher in the second fit; 0 if either has none."""
     one, other = _sigma(before), _sigma(after)
     if one is None or other is None or one.value is None or other.value is None:
         return 0.0
@@ -203,12 +205,12 @@ def _moved(before: Fit | None, after: Fit | None) -> float:
 
 def _causes(
     whole: Fit | None,
-    none: Fit | None,
+    without_all: Fit | None,
     alone: dict[str, Fit | None],
     shares: dict[str, list[tuple[float, float]]],
 ) -> list[str]:
-    """The wastes that fall with p and take most of what all of them take; the greatest first."""
-    all_of_it = _moved(whole, none)
+    """The names of the wastes that are causes; the one that raises sigma most first."""
+    all_of_it = _moved(whole, without_all)
     moved = {name: _moved(whole, without) for name, without in alone.items()}
     ordered = sorted(moved, key=lambda name: moved[name], reverse=True)
     return [
@@ -222,24 +224,24 @@ def _causes(
 
 
 def _outcome(
-    whole: Fit | None, none: Fit | None, names: Sequence[str], causes: Sequence[str]
+    whole: Fit | None, without_all: Fit | None, names: Sequence[str], causes: Sequence[str]
 ) -> Outcome:
     if whole is None:
         return "unknown"
     if not _is_superlinear(whole):
         return "not superlinear"
-    if not names or none is None:
+    if not names or without_all is None:
         return "unknown"
     if not causes:
         return "not explained"
-    return "partly explained" if _is_superlinear(none) else "explained"
+    return "partly explained" if _is_superlinear(without_all) else "explained"
 
 
 def _sentences(
     outcome: Outcome,
     cause: str | None,
     whole: Fit | None,
-    none: Fit | None,
+    without_all: Fit | None,
     wastes: Sequence[Waste],
 ) -> list[str]:
     if outcome == "unknown":
@@ -248,8 +250,8 @@ def _sentences(
     before = f"sigma {_shown(whole.sigma)}"
     if outcome == "not superlinear":
         says = [f"The runs are not superlinear: {before}."]
-        if none is not None and _moved(whole, none) != 0:
-            says.append(f"Without the wastes sigma is {_shown(none.sigma)}.")
+        if without_all is not None and _moved(whole, without_all) != 0:
+            says.append(f"Without the wastes sigma is {_shown(without_all.sigma)}.")
         return says
     says = [f"The runs are superlinear with their wastes: {before}."]
     if outcome == "not explained":
@@ -263,15 +265,15 @@ def _sentences(
         " ones look too fast."
     )
     says += _of_correlation(waste)
-    assert none is not None
+    assert without_all is not None
     if outcome == "explained":
-        return [*says, f"Without the wastes they are not: sigma is {_shown(none.sigma)}."]
-    certain = none.sigma.high is not None and none.sigma.high < 0
+        return [*says, f"Without the wastes they are not: sigma is {_shown(without_all.sigma)}."]
+    certain = without_all.sigma.high is not None and without_all.sigma.high < 0
     by = "" if certain else ", as measured"
     return [
         *says,
-        f"Without the wastes they still are{by}: sigma is {_shown(none.sigma)}. Something else"
-        " makes large configurations faster, too.",
+        f"Without the wastes they still are{by}: sigma is {_shown(without_all.sigma)}."
+        " Something else makes large configurations faster, too.",
     ]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gristmill.amounts import parse_bytes
-from gristmill.analysis.bench.asked import Asked, Cache, parse_rows, parse_vary
+from gristmill.analysis.bench.bench_request import BenchRequest, Cache, parse_rows, parse_vary
 from gristmill.analysis.bench.errors import WrongOptionError
 from gristmill.analysis.bench.suites import SUITES, suite_of
 from gristmill.cli.bench.common import failing
@@ -82,9 +82,9 @@ def _asked(
     inputs: tuple[str, ...],
     settings: tuple[str, ...],
     **given: Any,  # noqa: ANN401 - click's own values
-) -> Asked:
+) -> BenchRequest:
     options = {name: str(given[name]) for name in _OPTIONS if given[name] is not None}
-    return Asked(
+    return BenchRequest(
         suite=suite,
         rows=suite_of(suite).rows if rows is None else parse_rows(rows),
         sizes=tuple(_size(one) for several in size for one in several.split(",")),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gristmill.analysis.bench.asked import label
+from gristmill.analysis.bench.bench_request import label
 from gristmill.analysis.bench.figures import Figures
 from gristmill.analysis.bench.stats import Summary, three_digits
 

@@ -8,8 +8,8 @@ from gristmill import _core
 from gristmill.cli.doctor.verdicts import Check
 from gristmill.cli.failures import DONE, FAILED, Refused
 from gristmill.cli.generated import JobCommand, Places, files
-from gristmill.cluster import examining
-from gristmill.cluster.examining import Asked
+from gristmill.cluster import node_checks
+from gristmill.cluster.node_checks import NodeCheckRequest
 from gristmill.names import to_json
 from gristmill.terminal import console, signals
 from gristmill.units import show_count
@@ -25,7 +25,7 @@ def _run(paths: tuple[str, ...], on: str, spill_dir: tuple[str, ...], *, as_json
     if on == "local" and not paths and not spill_dir:
         paths = (".",)  # where outputs, and runs beside them, go by default
     located = [_core.as_location(path) for path in paths]
-    asked = Asked(
+    asked = NodeCheckRequest(
         paths=tuple(_absolute(path) for path in located if not _core.is_remote(path)),
         places=tuple(path for path in located if _core.is_remote(path)),
         spill_dir=tuple(map(_absolute, spill_dir)),
@@ -40,24 +40,24 @@ def _run(paths: tuple[str, ...], on: str, spill_dir: tuple[str, ...], *, as_json
     return FAILED if any(check.verdict == "wrong" for check in checks) else DONE
 
 
-def _here(asked: Asked) -> tuple[str, list[Check]]:
+def _here(asked: NodeCheckRequest) -> tuple[str, list[Check]]:
     from gristmill.cli.doctor.findings import of_machine
 
-    return "This machine", of_machine(examining.machine_found(asked), asked)
+    return "This machine", of_machine(node_checks.machine_found(asked), asked)
 
 
-def _on_ray(asked: Asked) -> tuple[str, list[Check]]:
+def _on_ray(asked: NodeCheckRequest) -> tuple[str, list[Check]]:
     from gristmill.cli.doctor.findings import of_cluster
 
     try:
         with signals.deferred() as pending:
-            found = examining.cluster_found(asked, pending.check)
+            found = node_checks.cluster_found(asked, pending.check)
     except (ValueError, OSError) as error:
         what, _, advice = str(error).partition(" What to do: ")
         what = what.removeprefix("cannot run the job on the cluster: ").rstrip(".")
         expected, advice = "a Ray cluster", advice.rstrip(".")
         return "No Ray cluster", [
-            Check("cluster", examining.HERE, "wrong", what, expected, advice),
+            Check("cluster", node_checks.HERE, "wrong", what, expected, advice),
         ]
     nodes = show_count(len(found.nodes), "node")
     idle = f" (and {show_count(len(found.idle), 'node')} without CPUs)" if found.idle else ""

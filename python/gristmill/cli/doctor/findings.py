@@ -9,7 +9,7 @@ from gristmill import _core
 from gristmill.cli.doctor import verdicts
 from gristmill.cli.doctor.shared import Seen, shared
 from gristmill.cli.doctor.verdicts import Check
-from gristmill.cluster.examining import Asked, Cluster, Node
+from gristmill.cluster.node_checks import Cluster, Node, NodeCheckRequest
 from gristmill.names import show_path
 
 __all__ = ["of_cluster", "of_machine"]
@@ -21,7 +21,7 @@ _QUESTIONS = {"machine": "node", "now": "clock", "paths": "path", "leave": "path
 """Where a question has not the name of its check."""
 
 
-def of_machine(found: Node, asked: Asked) -> list[Check]:
+def of_machine(found: Node, asked: NodeCheckRequest) -> list[Check]:
     """Return the checks of this machine alone."""
     return [
         *_machine(found, found.answers["machine"]),
@@ -32,7 +32,7 @@ def of_machine(found: Node, asked: Asked) -> list[Check]:
     ]
 
 
-def of_cluster(found: Cluster, asked: Asked) -> list[Check]:
+def of_cluster(found: Cluster, asked: NodeCheckRequest) -> list[Check]:
     """Return the checks of each node, check by check."""
     checks = [] if found.nodes else [verdicts.no_nodes(len(found.idle))]
     checks += [
@@ -121,10 +121,6 @@ def _parts(node: str) -> Check:
             there.append(f"{part} {version(part)}")
         except PackageNotFoundError:
             missing.append(part)
-    there += [
-        name
-        for name, place in (("S3", "s3://a/b"), ("HDFS", "hdfs://a/b"))
-        if _core.has_store(place)
-    ]
+    there += [kind["name"] for kind in _core.store_kinds() if kind["advised"]]
     lacks = f"; not installed: {', '.join(missing)}" if missing else ""
     return Check("parts", node, "ok", ", ".join(there) + lacks)

@@ -10,12 +10,12 @@ from gristmill.cli.generated import count
 from gristmill.cli.groups import PlainCommand
 from gristmill.cli.mapreduce.common import in_child, job_options, on_job, said
 from gristmill.errors import kind_of
-from gristmill.mapreduce.determinism import check_output
-from gristmill.mapreduce.failures import sentence, user_frames
+from gristmill.mapreduce.check.determinism import check_output
+from gristmill.mapreduce.check.last_call import told
 from gristmill.mapreduce.functions import place_of
-from gristmill.mapreduce.job import Job
-from gristmill.mapreduce.last_call import told
 from gristmill.mapreduce.source import Source
+from gristmill.mapreduce.submit.job import Job
+from gristmill.mapreduce.worker.failures import sentence, user_frames
 from gristmill.names import quote, to_json
 from gristmill.terminal import console
 from gristmill.units import show_count

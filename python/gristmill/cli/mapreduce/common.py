@@ -11,8 +11,8 @@ from gristmill.cli.apart import apart
 from gristmill.cli.environment import environment_note
 from gristmill.cli.failures import DASH, FAILED, WRONG, Refused, as_typed, fail
 from gristmill.errors import is_of_system, kind_of, option_of, report_of
-from gristmill.mapreduce.loading import load_job
 from gristmill.mapreduce.source import Source
+from gristmill.mapreduce.submit.loading import load_job
 from gristmill.shadows import shadows_in
 from gristmill.terminal import console
 

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gristmill.cli.commands.jobs import ID, failing
 from gristmill.cli.failures import DONE, FAILED, fail
 from gristmill.cli.groups import PlainCommand
-from gristmill.cli.jobs import ID, failing
 from gristmill.terminal import console
 
 if TYPE_CHECKING:
-    from gristmill.mapreduce.failed import FailedTask
+    from gristmill.mapreduce.results.failed import FailedTask
 
 __all__ = ["retry"]
 
@@ -30,8 +30,8 @@ def retry(job_id: str, *, whole_task: bool) -> int:
     works. ID is a job's name, a part of it that no other job has, or `last`: the latest job that
     failed in user code. The exit code is 1 if it fails again.
     """
-    from gristmill.mapreduce.failed import failed_task
-    from gristmill.mapreduce.retrying import retry as run_again
+    from gristmill.mapreduce.results.failed import failed_task
+    from gristmill.mapreduce.retry.retrying import retry as run_again
 
     failed = failed_task(job_id)
     if job_id != failed.job_id:

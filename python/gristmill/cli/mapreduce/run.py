@@ -16,17 +16,18 @@ from gristmill.cli.failures import DONE, FAILED, as_typed, fail
 from gristmill.cli.generated import count, with_options
 from gristmill.cli.groups import PlainCommand
 from gristmill.cli.mapreduce.common import job_options, on_job, said
-from gristmill.cli.summary import json_of, say_done
+from gristmill.cli.render.summary import json_of, say_done
 from gristmill.errors import report_of
-from gristmill.mapreduce.exception_notes import failure_notes
-from gristmill.mapreduce.explaining import explain as page_of
-from gristmill.mapreduce.explaining import plan_of
-from gristmill.mapreduce.failures import shown, text_of, user_frames
-from gristmill.mapreduce.job import Job
-from gristmill.mapreduce.launching import run as run_job
+from gristmill.mapreduce.results.exception_notes import failure_notes
+from gristmill.mapreduce.retry.replay_record import parse_place, replay_record
 from gristmill.mapreduce.run_options import RUN, Options
-from gristmill.mapreduce.single import map_single, parse_place
+from gristmill.mapreduce.shown import shown, text_of
 from gristmill.mapreduce.source import Source
+from gristmill.mapreduce.submit.explaining import explain as page_of
+from gristmill.mapreduce.submit.explaining import plan_of
+from gristmill.mapreduce.submit.job import Job
+from gristmill.mapreduce.submit.launching import run as run_job
+from gristmill.mapreduce.worker.failures import user_frames
 from gristmill.names import to_json
 from gristmill.report import JobReport
 from gristmill.terminal import console, signals
@@ -122,7 +123,7 @@ def _only(job: Job, place: str) -> int:
         path, offset = parse_place(place)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--only") from None
-    single = map_single(job, path, offset)
+    single = replay_record(job, path, offset)
     console.say(f"record {single.where[2]} of its split: {shown(single.record)}")
     try:
         nothing = True

@@ -110,7 +110,7 @@ def _teravalidate(words: list[str], _: dict[str, str]) -> int | None:
     """Check an output, and write what Hadoop's TeraValidate writes: its checksum, or its errors."""
     if len(words) != 2:
         return None
-    import gristmill
+    from gristmill.functions import teravalidate
 
     source, target = _places("teravalidate", words)
     report = place(target)
@@ -118,7 +118,7 @@ def _teravalidate(words: list[str], _: dict[str, str]) -> int | None:
         raise FileExistsError(17, "File exists", target)
     code = DONE
     try:
-        found = gristmill.teravalidate(source)
+        found = teravalidate(source)
     except ValueError as error:
         failed = report_of(error)
         if failed is None or not failed.report:

@@ -158,7 +158,7 @@ def ls(options: list[str], paths: list[str]) -> int:
 def _lines(path: Place, given: str, size: Callable[[int], str], *, deep: bool) -> Iterator[str]:
     if not path.is_dir():
         yield _listed(path, given, size)
-    elif isinstance(path, Stored) and (deep or not str(path).startswith("hdfs://")):
+    elif isinstance(path, Stored) and (deep or not _core.has_blocks(str(path))):
         # Object stores list in the order of names, and perhaps more than there is memory for: so
         # the line that says how many there are is left out.
         for child in path.rglob("*") if deep else path.iterdir():

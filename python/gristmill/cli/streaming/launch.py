@@ -18,16 +18,17 @@ from typing import Any, cast
 
 from gristmill import _core
 from gristmill.cli.failures import ADDRESS, DONE, FAILED, WRONG, as_typed, fail
-from gristmill.cluster import UserCode, placed, planned, where_tasks_run
+from gristmill.cluster import placed, planned, where_tasks_run
+from gristmill.cluster.user_code import UserCode
 from gristmill.errors import kind_of
 from gristmill.history.origin import place
 from gristmill.job import TICK_S, new_job_id
 from gristmill.links import why_missing
 from gristmill.locations import is_remote
-from gristmill.mapreduce.code import files_below
-from gristmill.mapreduce.exception_notes import retry_note
-from gristmill.mapreduce.explained_stores import explained_store
 from gristmill.mapreduce.kinds import is_dict
+from gristmill.mapreduce.results.exception_notes import retry_note
+from gristmill.mapreduce.submit.code import files_below
+from gristmill.mapreduce.submit.explained_stores import explained_store
 from gristmill.names import from_json, show_text, to_json
 from gristmill.options import Option, user_code
 from gristmill.report import JobReport
@@ -361,7 +362,7 @@ def _wait(
     for warning in report.warnings:
         log.warn(warning)
     if quiet:
-        from gristmill.cli.summary import json_of
+        from gristmill.cli.render.summary import json_of
 
         console.put(json_of(report))
     elif report.error is None:

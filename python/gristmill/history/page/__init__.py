@@ -17,7 +17,7 @@ from gristmill.history.limits import named_uses
 from gristmill.history.model import JobHistory
 from gristmill.history.page.filled import filled
 from gristmill.history.page.on_nodes import on_nodes
-from gristmill.history.page.told import (
+from gristmill.history.page.page_data import (
     attempt_columns,
     ending_of,
     facts_of,

@@ -11,7 +11,7 @@ from typing import Any
 
 from gristmill.history.limits import uses
 from gristmill.history.model import JobHistory, JobState
-from gristmill.history.page.told import figures_of
+from gristmill.history.page.page_data import figures_of
 from gristmill.names import show_texts
 from gristmill.units import show_bytes, show_count, show_rate, show_seconds
 

@@ -10,7 +10,7 @@ from typing import Any
 from gristmill.history.model import JobHistory
 from gristmill.history.page.differences import differences
 from gristmill.history.page.filled import filled
-from gristmill.history.page.told import ending_of, facts_of, numbered, sample_rates
+from gristmill.history.page.page_data import ending_of, facts_of, numbered, sample_rates
 
 __all__ = ["render_pair"]
 

@@ -1,9 +1,9 @@
 //! Tasks that need others, that have several attempts at once, and that use up what others made.
 
 use super::*;
-use crate::record::shape::{Lines, Shape};
-use crate::spill::{MemoryModel, SpilledRun};
-use crate::task::{MergeRun, MergeRunsSpec, RunPlan};
+use gristmill_base::record::shape::{LineShape, Shape};
+use gristmill_tasks::spill::{MemoryModel, SpilledRun};
+use gristmill_tasks::task::{MergeRun, MergeRunsSpec, RunPlan};
 
 /// A plan that begins all of its stages at once; keeps how many reports it was given.
 struct AtOnce {
@@ -32,7 +32,7 @@ pub(super) fn id(task: u32, attempt: u32) -> AttemptId {
 }
 
 pub(super) fn finish(driver: &mut Driver, id: AttemptId, report: TaskReport) -> Vec<Action> {
-    driver.handle(1, Event::Finished { id, report })
+    driver.handle(1, DriverEvent::Finished { id, report })
 }
 
 /// The actions in few words.
@@ -41,7 +41,7 @@ pub(super) fn said(actions: &[Action]) -> Vec<String> {
         Action::BeginStage { name, .. } => (*name).to_owned(),
         Action::Launch { id, .. } => format!("launch {}.{}", id.task, id.attempt),
         Action::Abort { id } => format!("abort {}.{}", id.task, id.attempt),
-        Action::GiveBack { spent } => {
+        Action::ReleaseSpace { spent } => {
             let runs = spent.iter().map(|spent| spent.run.display().to_string());
             format!("give back {}", runs.collect::<Vec<_>>().join(" "))
         }
@@ -61,7 +61,7 @@ fn a_task_starts_when_what_it_needs_is_done() {
     let needs = Needs::Each(vec![vec![0..1], vec![1..3]]);
     let merge = Stage::new("merge", 0, samples(2)).needing(needs);
     let (mut driver, seen) = at_once(Stage::new("map", 0, samples(3)).then(merge));
-    let actions = driver.handle(0, Event::Started { slots: 2 });
+    let actions = driver.handle(0, DriverEvent::Started { slots: 2 });
     assert_eq!(said(&actions), ["map", "launch 0.0", "launch 1.0"]);
     let mut end = |task| said(&finish(&mut driver, id(task, 0), report(0)));
     assert_eq!(end(0), ["launch 2.0"]);
@@ -79,7 +79,7 @@ fn a_plan_whose_tasks_wait_for_later_ones_is_a_bug() {
     for needs in wrong {
         let stage = Stage::new("map", 0, samples(1)).needing(Needs::All(vec![needs]));
         let (mut driver, _) = at_once(stage);
-        let actions = driver.handle(0, Event::Started { slots: 2 });
+        let actions = driver.handle(0, DriverEvent::Started { slots: 2 });
         let error = outcome(&actions).unwrap().as_ref().unwrap_err();
         assert_eq!(error.kind(), Kind::Bug);
     }
@@ -93,7 +93,7 @@ pub(super) fn merge(names: &[&str]) -> TaskSpec {
     };
     TaskSpec::MergeRuns(MergeRunsSpec {
         plan: Arc::new(RunPlan {
-            shape: Lines { descending: false }.kind(),
+            shape: LineShape { descending: false }.kind(),
             unique: false,
             borders: Vec::new(),
             places: Vec::new(),
@@ -117,10 +117,10 @@ fn merged(name: &str) -> TaskReport {
 #[test]
 fn the_first_attempt_counts_and_what_others_made_is_given_back() {
     let (mut driver, seen) = at_once(Stage::new("merge runs", 0, vec![merge(&["a", "b"])]));
-    driver.handle(0, Event::Started { slots: 2 });
-    let actions = driver.handle(1, Event::Straggles { task: 0 });
+    driver.handle(0, DriverEvent::Started { slots: 2 });
+    let actions = driver.handle(1, DriverEvent::Straggles { task: 0 });
     assert_eq!(said(&actions), ["launch 0.1"]);
-    let failed = Event::Failed {
+    let failed = DriverEvent::Failed {
         id: id(0, 0),
         error: io_error(),
     };
@@ -129,7 +129,7 @@ fn the_first_attempt_counts_and_what_others_made_is_given_back() {
         [] as [&str; 0],
         "another goes on"
     );
-    driver.handle(3, Event::Straggles { task: 0 });
+    driver.handle(3, DriverEvent::Straggles { task: 0 });
     assert!(driver.awaits(id(0, 1)) && driver.awaits(id(0, 2)) && !driver.awaits(id(0, 0)));
     let actions = finish(&mut driver, id(0, 2), merged("ab-2"));
     assert_eq!(said(&actions), ["give back a b", "abort 0.1"]);
@@ -152,19 +152,19 @@ fn the_first_attempt_counts_and_what_others_made_is_given_back() {
 
 #[test]
 fn a_task_that_shares_a_file_has_one_attempt_at_once() {
-    let target = crate::task::MergeTarget::Stream(None);
+    let target = gristmill_tasks::task::MergeTarget::Stream(None);
     let TaskSpec::MergeRuns(MergeRunsSpec { plan, .. }) = merge(&[]) else {
         panic!("no merge");
     };
-    let spec = TaskSpec::Merge(crate::task::MergeSpec {
+    let spec = TaskSpec::Merge(gristmill_tasks::task::MergeSpec {
         plan,
         runs: Arc::default(),
         source_bytes: 0,
         target,
     });
     let (mut driver, _) = at_once(Stage::new("merge", 0, vec![spec]));
-    driver.handle(0, Event::Started { slots: 2 });
-    let actions = driver.handle(1, Event::Straggles { task: 0 });
+    driver.handle(0, DriverEvent::Started { slots: 2 });
+    let actions = driver.handle(1, DriverEvent::Straggles { task: 0 });
     assert_eq!(said(&actions), [] as [&str; 0]);
 }
 
@@ -183,7 +183,7 @@ fn what_a_lost_task_had_used_up_is_made_again() {
     let merge = Stage::new("merge runs", 0, vec![merge(&["a", "b"])]).needing(needs);
     let last = Stage::new("merge", 0, samples(1)).needing(Needs::All(vec![2..4]));
     let (mut driver, _) = at_once(Stage::new("map", 0, samples(3)).then(merge.then(last)));
-    driver.handle(0, Event::Started { slots: 1 });
+    driver.handle(0, DriverEvent::Started { slots: 1 });
     let mut ended = |task, attempt| end(&mut driver, id(task, attempt));
     assert_eq!(
         [ended(0, 0), ended(1, 0)].concat(),
@@ -192,8 +192,8 @@ fn what_a_lost_task_had_used_up_is_made_again() {
     assert_eq!(ended(2, 0), ["merge runs", "launch 3.0"]);
     assert_eq!(ended(3, 0), ["give back a b", "merge", "launch 4.0"]);
     // What task 2 made is there still.
-    driver.handle(2, Event::OutputLost { task: 3 });
-    let actions = driver.handle(2, Event::Lost { id: id(4, 0) });
+    driver.handle(2, DriverEvent::OutputLost { task: 3 });
+    let actions = driver.handle(2, DriverEvent::Lost { id: id(4, 0) });
     assert_eq!(said(&actions), ["launch 0.1"]);
     let mut ended = |task, attempt| end(&mut driver, id(task, attempt));
     assert_eq!(

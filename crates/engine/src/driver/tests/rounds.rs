@@ -44,7 +44,7 @@ fn again(rounds: u32, stages: &[Vec<TaskSpec>]) -> (Driver, Arc<Mutex<Vec<Vec<u6
 
 fn differ(driver: &mut Driver, id: AttemptId, number: u64) -> Vec<String> {
     let report = report(number);
-    said(&driver.handle(1, Event::Differs { id, report }))
+    said(&driver.handle(1, DriverEvent::Differs { id, report }))
 }
 
 fn done(driver: &mut Driver, task: u32, attempt: u32, number: u64) -> Vec<String> {
@@ -54,11 +54,11 @@ fn done(driver: &mut Driver, task: u32, attempt: u32, number: u64) -> Vec<String
 #[test]
 fn what_has_read_the_first_output_is_done_again_and_all_else_stays() {
     let (mut driver, seen) = again(3, &[samples(3), samples(2)]);
-    driver.handle(0, Event::Started { slots: 3 });
+    driver.handle(0, DriverEvent::Started { slots: 3 });
     (0..3).for_each(|task| drop(done(&mut driver, task, 0, u64::from(task))));
     assert_eq!(done(&mut driver, 3, 0, 30), [] as [&str; 0]);
     // Task 2 is lost while task 4 reads it, and gives something else now.
-    let actions = driver.handle(1, Event::OutputLost { task: 2 });
+    let actions = driver.handle(1, DriverEvent::OutputLost { task: 2 });
     assert_eq!(said(&actions), ["launch 2.1"]);
     assert_eq!(
         differ(&mut driver, id(2, 1), 21),
@@ -85,9 +85,9 @@ fn what_has_read_the_first_output_is_done_again_and_all_else_stays() {
 #[test]
 fn an_output_that_nobody_has_read_may_be_another_one() {
     let (mut driver, seen) = again(0, &[samples(2), samples(1)]);
-    driver.handle(0, Event::Started { slots: 1 });
+    driver.handle(0, DriverEvent::Started { slots: 1 });
     done(&mut driver, 0, 0, 0);
-    driver.handle(1, Event::OutputLost { task: 0 });
+    driver.handle(1, DriverEvent::OutputLost { task: 0 });
     done(&mut driver, 1, 0, 1);
     assert_eq!(differ(&mut driver, id(0, 1), 7), ["stage", "launch 2.0"]);
     done(&mut driver, 2, 0, 2);
@@ -97,10 +97,10 @@ fn an_output_that_nobody_has_read_may_be_another_one() {
 #[test]
 fn tasks_that_are_done_again_already_go_on() {
     let (mut driver, _) = again(3, &[samples(3), samples(1)]);
-    driver.handle(0, Event::Started { slots: 3 });
+    driver.handle(0, DriverEvent::Started { slots: 3 });
     (0..3).for_each(|task| drop(done(&mut driver, task, 0, u64::from(task))));
     for task in 0..2 {
-        driver.handle(1, Event::OutputLost { task });
+        driver.handle(1, DriverEvent::OutputLost { task });
     }
     assert_eq!(
         differ(&mut driver, id(1, 1), 11),
@@ -116,11 +116,11 @@ fn tasks_that_are_done_again_already_go_on() {
 fn what_was_used_up_is_made_again() {
     let merges = vec![merge(&["run-0"]), merge(&["run-1"])];
     let (mut driver, _) = again(3, &[samples(2), merges, samples(1)]);
-    driver.handle(0, Event::Started { slots: 2 });
+    driver.handle(0, DriverEvent::Started { slots: 2 });
     (0..2).for_each(|task| drop(done(&mut driver, task, 0, u64::from(task))));
     (2..4).for_each(|task| drop(done(&mut driver, task, 0, u64::from(task))));
     // A merge is lost: what it was made of is made again before it, and the first is another one.
-    driver.handle(1, Event::OutputLost { task: 3 });
+    driver.handle(1, DriverEvent::OutputLost { task: 3 });
     let said = differ(&mut driver, id(0, 1), 9);
     assert!(said.contains(&"forget [1, 2, 3]".to_owned()), "{said:?}");
 }
@@ -128,14 +128,14 @@ fn what_was_used_up_is_made_again() {
 #[test]
 fn a_job_does_not_begin_again_for_ever() {
     let (mut driver, _) = again(2, &[samples(1), samples(1)]);
-    driver.handle(0, Event::Started { slots: 9 });
+    driver.handle(0, DriverEvent::Started { slots: 9 });
     done(&mut driver, 0, 0, 0);
     for round in 1..=2 {
-        driver.handle(1, Event::OutputLost { task: 0 });
+        driver.handle(1, DriverEvent::OutputLost { task: 0 });
         differ(&mut driver, id(0, round), u64::from(round));
         assert_eq!(driver.rounds(), round);
     }
-    driver.handle(1, Event::OutputLost { task: 0 });
+    driver.handle(1, DriverEvent::OutputLost { task: 0 });
     differ(&mut driver, id(0, 3), 3);
     let mut actions = Vec::new();
     for attempt in 0..=3 {
@@ -149,10 +149,10 @@ fn a_job_does_not_begin_again_for_ever() {
 #[test]
 fn what_is_done_again_does_not_wait_at_agents() {
     let (mut driver, _) = again(0, &[samples(2), samples(6)]);
-    driver.handle(0, Event::Started { slots: 2 });
+    driver.handle(0, DriverEvent::Started { slots: 2 });
     (0..2).for_each(|task| drop(done(&mut driver, task, 0, u64::from(task))));
-    driver.handle(1, Event::OutputLost { task: 0 });
-    let more = said(&driver.handle(1, Event::Ahead { attempts: 4 }));
+    driver.handle(1, DriverEvent::OutputLost { task: 0 });
+    let more = said(&driver.handle(1, DriverEvent::Ahead { attempts: 4 }));
     assert_eq!(
         more,
         [] as [&str; 0],
@@ -164,10 +164,10 @@ fn what_is_done_again_does_not_wait_at_agents() {
 #[test]
 fn there_may_be_more_room_or_less() {
     let (mut driver, _) = again(0, &[samples(6)]);
-    let mut room = |slots| said(&driver.handle(0, Event::Slots { slots }));
+    let mut room = |slots| said(&driver.handle(0, DriverEvent::Slots { slots }));
     assert_eq!(room(1), [] as [&str; 0]);
-    assert_eq!(driver.handle(0, Event::Started { slots: 1 }).len(), 2);
-    let mut room = |slots| said(&driver.handle(0, Event::Slots { slots }));
+    assert_eq!(driver.handle(0, DriverEvent::Started { slots: 1 }).len(), 2);
+    let mut room = |slots| said(&driver.handle(0, DriverEvent::Slots { slots }));
     assert_eq!(room(3), ["launch 1.0", "launch 2.0"]);
     assert_eq!(room(2), [] as [&str; 0]);
     assert_eq!(done(&mut driver, 0, 0, 0), [] as [&str; 0], "two run");
@@ -177,12 +177,12 @@ fn there_may_be_more_room_or_less() {
 #[test]
 fn short_tasks_wait_beside_those_that_run_until_the_next_stage() {
     let (mut driver, _) = again(0, &[samples(5), samples(3)]);
-    driver.handle(0, Event::Started { slots: 1 });
-    let mut ahead = |attempts| said(&driver.handle(0, Event::Ahead { attempts }));
+    driver.handle(0, DriverEvent::Started { slots: 1 });
+    let mut ahead = |attempts| said(&driver.handle(0, DriverEvent::Ahead { attempts }));
     assert_eq!(ahead(2), ["launch 1.0", "launch 2.0"]);
     assert_eq!(ahead(0), [] as [&str; 0]);
     assert_eq!(done(&mut driver, 0, 0, 0), [] as [&str; 0], "two run");
-    let mut ahead = |attempts| said(&driver.handle(0, Event::Ahead { attempts }));
+    let mut ahead = |attempts| said(&driver.handle(0, DriverEvent::Ahead { attempts }));
     assert_eq!(ahead(2), ["launch 3.0"]);
     for task in 1..4 {
         done(&mut driver, task, 0, 0);

@@ -7,29 +7,27 @@
 //! So a file that was saved and put back, restored from a copy or checked out once more is the same. Inputs may be large:
 //! these are known by length and time stamp alone ([`FileVersion`]).
 
-use std::fmt::Write as _;
-
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::error::{Error, Kind, Result};
 use crate::history::event::FileVersion;
 use crate::jobs::steps::OPERATION;
-use crate::storage::location::Location;
-use crate::storage::stores::Stores;
-use crate::storage::{Caching, FileKind};
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_storage::location::Location;
+use gristmill_storage::stores::Stores;
+use gristmill_storage::{Caching, FileKind};
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 1 << 20;
 
 /// A file as it was.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Content {
+pub(super) struct FileSnapshot {
     known: FileVersion,
     sha256: String,
 }
 
-impl Content {
+impl FileSnapshot {
     /// Where it is.
     pub(super) fn path(&self) -> Location {
         self.known.path.clone()
@@ -37,13 +35,13 @@ impl Content {
 }
 
 /// The files as they are. One that is gone is not looked for again.
-pub(super) fn contents(store: &Stores, paths: &[Location]) -> Result<Vec<Content>> {
+pub(super) fn contents(store: &Stores, paths: &[Location]) -> Result<Vec<FileSnapshot>> {
     let mut found = Vec::with_capacity(paths.len());
     for path in paths {
         if let Some(stat) = store.stat(path)?
             && stat.kind == FileKind::File
         {
-            found.push(Content {
+            found.push(FileSnapshot {
                 known: FileVersion::new(path.clone(), &stat),
                 sha256: hash_of(store, path)?,
             });
@@ -53,7 +51,7 @@ pub(super) fn contents(store: &Stores, paths: &[Location]) -> Result<Vec<Content
 }
 
 /// Fails unless the files are what they were; `what` they are is said.
-pub(super) fn check(store: &Stores, files: &[Content], what: &str) -> Result<()> {
+pub(super) fn check(store: &Stores, files: &[FileSnapshot], what: &str) -> Result<()> {
     for then in files {
         let path = &then.known.path;
         let why = match store.stat(path)? {
@@ -68,7 +66,7 @@ pub(super) fn check(store: &Stores, files: &[Content], what: &str) -> Result<()>
     Ok(())
 }
 
-fn is_same(store: &Stores, then: &Content, now: &FileVersion) -> Result<bool> {
+fn is_same(store: &Stores, then: &FileSnapshot, now: &FileVersion) -> Result<bool> {
     if now.is_same(&then.known) {
         return Ok(true);
     }
@@ -84,19 +82,9 @@ fn hash_of(store: &Stores, path: &Location) -> Result<String> {
         hasher.update(buffer.get(..read).unwrap_or_default());
         offset += read as u64;
         if read < buffer.len() {
-            return Ok(hexadecimal(&hasher.finalize()));
+            return Ok(hex::encode(hasher.finalize()));
         }
     }
-}
-
-/// A hash as text.
-pub(super) fn hexadecimal(hash: &[u8]) -> String {
-    let mut text = String::new();
-    for byte in hash {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 #[cfg(test)]
@@ -105,8 +93,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::storage::memory::Memory;
-    use crate::storage::{LocalDisk as _, Output as _, Store as _};
+    use gristmill_storage::memory::Memory;
+    use gristmill_storage::{LocalDisk as _, OutputStore as _, Store as _};
 
     /// Writes a new file. The one before stays under another name: a file in memory is known by its address, which
     /// another could have as soon as it is gone.

@@ -17,24 +17,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::contents::{self, Content, contents};
-use crate::commit::{Committer, definition_of, home_of};
-use crate::error::{Error, Kind, Result};
+use super::contents::{self, FileSnapshot, contents};
 use crate::history::Hidden;
 use crate::jobs::environment::Environment;
 use crate::jobs::registry::JobSpec;
 use crate::jobs::steps::refusal::NOT_BEGUN;
-use crate::jobs::steps::{Job, OPERATION, ReplayedHistory};
+use crate::jobs::steps::{OPERATION, ReplayedHistory, RunningJob};
 use crate::plan::mapreduce::MapReduceSpec;
-use crate::storage::location::Location;
-use crate::task::{ExecutorKind, ExecutorSpec, UserTaskExecutor, UserTaskSplit};
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_storage::location::Location;
+use gristmill_tasks::commit::{Committer, definition_of, home_of};
+use gristmill_tasks::task::{ExecutorKind, ExecutorSpec, UserTaskExecutor, UserTaskSplit};
 
 /// The version of the file.
 const FORMAT: u32 = 3;
 
 /// A job with its splits, and with who runs its code.
 #[derive(Debug, Default)]
-pub(super) struct Definition {
+pub(super) struct JobDefinition {
     pub(super) spec: MapReduceSpec,
     pub(super) work: Option<Arc<dyn UserTaskExecutor>>,
     /// The hash of the file, in hexadecimal.
@@ -47,7 +47,7 @@ pub(super) struct Definition {
 
 /// The file's first line.
 #[derive(Debug, Serialize, Deserialize)]
-struct Header {
+struct DefinitionHeader {
     format: u32,
     job_id: String,
     /// Which Python, and where.
@@ -60,9 +60,9 @@ struct Header {
     #[serde(default)]
     hidden: Hidden,
     /// The files of its code as they were.
-    code: Vec<Content>,
+    code: Vec<FileSnapshot>,
     /// Its side files as they were.
-    side_files: Vec<Content>,
+    side_files: Vec<FileSnapshot>,
     how: ExecutorKind,
 }
 
@@ -72,10 +72,10 @@ pub struct FilesOfCode {
     /// Whether it is Python.
     pub is_python: bool,
     /// Its modules, then.
-    #[serde(with = "crate::names")]
+    #[serde(with = "gristmill_base::names")]
     pub modules: Vec<PathBuf>,
     /// Files that it reads beside its input.
-    #[serde(with = "crate::names")]
+    #[serde(with = "gristmill_base::names")]
     pub files: Vec<PathBuf>,
 }
 
@@ -99,8 +99,8 @@ impl FilesOfCode {
             return Ok(None);
         };
         let (header, definition) = split(&kept)?;
-        let local = |contents: &[Content]| {
-            let paths = contents.iter().map(Content::path);
+        let local = |contents: &[FileSnapshot]| {
+            let paths = contents.iter().map(FileSnapshot::path);
             paths
                 .filter_map(|path| path.local().map(Path::to_owned))
                 .collect()
@@ -122,9 +122,9 @@ impl FilesOfCode {
 fn shipped(definition: &[u8]) -> Result<Vec<PathBuf>> {
     #[derive(Deserialize)]
     struct Shipped {
-        #[serde(with = "crate::names")]
+        #[serde(with = "gristmill_base::names")]
         links: Vec<(PathBuf, PathBuf)>,
-        #[serde(with = "crate::names")]
+        #[serde(with = "gristmill_base::names")]
         archives: Vec<(PathBuf, PathBuf)>,
     }
     let found: Shipped = serde_json::from_slice(definition)
@@ -133,22 +133,22 @@ fn shipped(definition: &[u8]) -> Result<Vec<PathBuf>> {
     Ok(all.map(|(_, path)| path).collect())
 }
 
-impl Definition {
+impl JobDefinition {
     /// Of a job that begins, as it was given; or of a resumed one, as it was kept.
-    pub(super) fn of(job: &Job<'_>, spec: &MapReduceSpec) -> Result<Self> {
+    pub(super) fn of(job: &RunningJob<'_>, spec: &MapReduceSpec) -> Result<Self> {
         match job.resumed {
-            Some(story) => kept(job, spec, story),
+            Some(replayed) => kept(job, spec, replayed),
             None => given(job, spec),
         }
     }
 
     /// Of a job whose code is ours.
     pub(super) fn native(spec: MapReduceSpec, work: Arc<dyn UserTaskExecutor>) -> Self {
-        Definition {
+        JobDefinition {
             spec,
             work: Some(work),
             native: true,
-            ..Definition::default()
+            ..JobDefinition::default()
         }
     }
 
@@ -160,18 +160,18 @@ impl Definition {
     /// Writes the file of a job that begins.
     pub(super) fn keep(&self, committer: &dyn Committer) -> Result<()> {
         match self.hash {
-            Some(_) => committer.keep_definition(&self.written),
+            Some(_) => committer.folder().keep_definition(&self.written),
             None => Ok(()),
         }
     }
 }
 
-fn given(job: &Job<'_>, spec: &MapReduceSpec) -> Result<Definition> {
+fn given(job: &RunningJob<'_>, spec: &MapReduceSpec) -> Result<JobDefinition> {
     let environment = job.environment;
-    let mut found = Definition {
+    let mut found = JobDefinition {
         spec: spec.clone(),
         work: environment.work.clone(),
-        ..Definition::default()
+        ..JobDefinition::default()
     };
     let executor = environment.work.as_ref().and_then(|work| work.spec());
     if let Some(executor) = executor
@@ -203,7 +203,7 @@ fn file_of(
         .map(absolute)
         .collect::<Result<_>>()?;
     let code: Vec<_> = spec.code.iter().map(|path| path.as_path().into()).collect();
-    let header = Header {
+    let header = DefinitionHeader {
         format: FORMAT,
         job_id: environment.job_id.clone(),
         host: environment.interpreter.clone(),
@@ -222,11 +222,15 @@ fn file_of(
     Ok(bytes)
 }
 
-fn kept(job: &Job<'_>, spec: &MapReduceSpec, story: &ReplayedHistory) -> Result<Definition> {
+fn kept(
+    job: &RunningJob<'_>,
+    spec: &MapReduceSpec,
+    replayed: &ReplayedHistory,
+) -> Result<JobDefinition> {
     let environment = job.environment;
     let store = &*environment.store;
     let refuse = |why: &str| Err(job.refusal(why));
-    let Some(wanted) = story.definition() else {
+    let Some(wanted) = replayed.definition() else {
         return refuse(NOT_BEGUN);
     };
     let job_id = &environment.job_id;
@@ -253,7 +257,7 @@ fn kept(job: &Job<'_>, spec: &MapReduceSpec, story: &ReplayedHistory) -> Result<
     job.watched.recorder().hide(header.hidden);
     contents::check(store, &header.code, "a file of the job's code")?;
     contents::check(store, &header.side_files, "a side file")?;
-    let side_files = header.side_files.iter().map(Content::path).collect();
+    let side_files = header.side_files.iter().map(FileSnapshot::path).collect();
     let work = match &environment.work {
         Some(work) => work.clone(), // of a caller who has it
         None => ExecutorSpec {
@@ -262,7 +266,7 @@ fn kept(job: &Job<'_>, spec: &MapReduceSpec, story: &ReplayedHistory) -> Result<
         }
         .build(job.workers, environment.store.clone())?,
     };
-    Ok(Definition {
+    Ok(JobDefinition {
         spec: MapReduceSpec {
             files: header.files,
             side_files,
@@ -271,17 +275,18 @@ fn kept(job: &Job<'_>, spec: &MapReduceSpec, story: &ReplayedHistory) -> Result<
         },
         work: Some(work),
         hash: Some(wanted.to_owned()),
-        ..Definition::default()
+        ..JobDefinition::default()
     })
 }
 
-fn split(bytes: &[u8]) -> Result<(Header, Vec<u8>)> {
+fn split(bytes: &[u8]) -> Result<(DefinitionHeader, Vec<u8>)> {
     let wrong = |what: String| {
         Error::new(Kind::BadInput, "read a job's definition", what).advise("start the job anew")
     };
     let end = bytes.iter().position(|byte| *byte == b'\n');
     let (line, rest) = bytes.split_at(end.ok_or_else(|| wrong("it is not whole".into()))?);
-    let header: Header = serde_json::from_slice(line).map_err(|error| wrong(error.to_string()))?;
+    let header: DefinitionHeader =
+        serde_json::from_slice(line).map_err(|error| wrong(error.to_string()))?;
     if header.format != FORMAT {
         return Err(wrong(format!("it has format {}", header.format)));
     }
@@ -289,5 +294,5 @@ fn split(bytes: &[u8]) -> Result<(Header, Vec<u8>)> {
 }
 
 fn hash(bytes: &[u8]) -> String {
-    contents::hexadecimal(&Sha256::digest(bytes))
+    hex::encode(Sha256::digest(bytes))
 }

@@ -1,30 +1,31 @@
-//! What `explain` says of a MapReduce job.
+//! What `explain` says of a MapReduce job: its stages, its memory, and whether it spills runs.
 
-use crate::error::Result;
-use crate::jobs::steps::Job;
+use crate::jobs::steps::RunningJob;
 use crate::jobs::steps::explain::{PlannedRuns, memory};
 use crate::plan::explain::{Explanation, PlannedStage};
-use crate::plan::mapreduce::{Command, MapReduceSpec};
+use crate::plan::mapreduce::{MapReduceSpec, UserCodeCommand};
 use crate::plan::spill::MemoryLayout;
+use gristmill_base::error::Result;
 
-/// The plan of a MapReduce job: how much its code puts out is not known beforehand.
+/// Explains the plan of a MapReduce job. How much user code puts out is unknown before it runs, so no stage says what it
+/// writes. The first memory layout is that of tasks, the second that of merge passes.
 pub(super) fn of_plan(
-    job: &Job<'_>,
+    job: &RunningJob<'_>,
     spec: &MapReduceSpec,
-    (numbers, of_passes): &(MemoryLayout, MemoryLayout),
+    (memory_layout, pass_layout): &(MemoryLayout, MemoryLayout),
 ) -> Result<Explanation> {
     let (bytes, splits) = (spec.input_bytes(), spec.splits.len());
     let partitions = spec.partitions as usize;
     let reduces = partitions > 0;
-    let unknown = |name, tasks, reads| PlannedStage {
+    let stage = |name, tasks, reads| PlannedStage {
         name,
         tasks,
         reads,
         writes: None,
     };
-    let mut stages = vec![unknown("map", splits as u64, Some(bytes))];
+    let mut stages = vec![stage("map", splits as u64, Some(bytes))];
     if reduces {
-        stages.push(unknown("reduce", partitions as u64, None));
+        stages.push(stage("reduce", partitions as u64, None));
     }
     let reason = if reduces {
         "map tasks leave their pairs in runs"
@@ -35,9 +36,9 @@ pub(super) fn of_plan(
         true => PlannedRuns::Unknown,
         false => PlannedRuns::None,
     };
-    let pairs_bytes = numbers.chunk_bytes as u64 * job.workers as u64;
+    let pairs_bytes = memory_layout.chunk_bytes as u64 * job.workers as u64;
     let mut reservations = vec![memory("pairs and their entries", pairs_bytes)];
-    let merge_bytes = of_passes.merge_memory(usize::MAX) * job.workers as u64;
+    let merge_bytes = pass_layout.merge_memory(usize::MAX) * job.workers as u64;
     if reduces && merge_bytes > pairs_bytes {
         reservations.push(memory(
             "more, should runs be merged in passes",
@@ -50,14 +51,14 @@ pub(super) fn of_plan(
         reservations,
         runs: (!reduces).then_some(0),
         parts: if reduces { partitions } else { splits },
-        fan_in: numbers.fan_in(),
+        fan_in: memory_layout.fan_in(),
         passes: (!reduces).then_some(0),
         stages,
         disks: job.disks(None, runs)?,
         ..job.explanation(spec.files.len(), bytes)
     };
     Ok(match spec.command {
-        Command::Mapreduce => explained, // worker processes have the budget
-        Command::Streaming | Command::Native => job.with_process(explained),
+        UserCodeCommand::Mapreduce => explained, // tasks have processes of their own: what this one holds takes no room
+        UserCodeCommand::Streaming | UserCodeCommand::Native => job.with_process(explained),
     })
 }

@@ -1,36 +1,36 @@
-//! Tasks that failed for good in a job that may be done without some of them: Hadoop's
+//! Tasks that failed for good in a job that may succeed without some of them: Hadoop's
 //! `mapreduce.{map,reduce}.failures.maxpercent`.
 //!
-//! What such a task would have given is missing from the output: its split, or its partition. So they are counted, named
-//! in the report's warnings, and the proof of the job is that all the others are whole.
+//! The output lacks the results of such a task: those of its split, or of its partition. So the report counts these tasks and
+//! names them in its warnings, and the proof of the job covers all other tasks.
 
-use crate::error::{Error, Kind};
 use crate::plan::mapreduce::MapReduceSpec;
-use crate::task::{UserTaskKind, UserTaskReport, UserTaskSpec};
+use gristmill_base::error::{Error, Kind};
+use gristmill_tasks::task::{UserTaskKind, UserTaskReport, UserTaskSpec};
 
-/// Most tasks that are named in a warning.
+/// How many tasks a warning names at most.
 const NAMED_MAX: usize = 10;
 
-/// The tasks of a stage that the job is done without.
+/// The failed tasks of a stage, whose results the output lacks.
 #[derive(Debug, Default)]
 pub(super) struct Missing {
-    /// Their numbers.
+    /// Their numbers: of splits, or of partitions.
     tasks: Vec<u32>,
-    /// Bytes of their input.
+    /// Input bytes of map tasks; 0 for reduce tasks.
     pub(super) bytes: u64,
-    /// What the first of them failed with.
+    /// The error of the first one that failed.
     error: Option<Error>,
 }
 
-/// Those of both stages.
+/// The failed tasks of both stages.
 #[derive(Debug, Default)]
-pub(super) struct Failures {
+pub(super) struct StageFailures {
     pub(super) maps: Missing,
     pub(super) reduces: Missing,
 }
 
 impl Missing {
-    /// How many.
+    /// How many tasks are missing.
     pub(super) fn count(&self) -> u64 {
         self.tasks.len() as u64
     }
@@ -54,9 +54,9 @@ impl Missing {
     }
 }
 
-impl Failures {
-    /// What stands for a task that failed for good; nothing where the job fails with it. Only what user code or its
-    /// input is to blame for can be done without: a full disk would fail the others too.
+impl StageFailures {
+    /// Lets the job succeed without a task that failed for good: returns an empty report for it, or `None` if the job fails
+    /// with it. Only errors of user code and bad input may be passed over: a full disk would fail other tasks, too.
     pub(super) fn without(
         &mut self,
         spec: &MapReduceSpec,
@@ -83,7 +83,7 @@ impl Failures {
         Some(UserTaskReport::default())
     }
 
-    /// What the report says of them.
+    /// Warnings for the report, one for each stage with failed tasks.
     pub(super) fn warnings(&self, spec: &MapReduceSpec) -> impl Iterator<Item = String> {
         let maps = self.maps.warning(spec.splits.len() as u64, "map", "split");
         let reduces = self
@@ -96,7 +96,7 @@ impl Failures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{SplitData, UserTaskPlan};
+    use gristmill_tasks::task::{SplitData, UserTaskPlan};
 
     fn spec(maps: u32, reduces: u32) -> MapReduceSpec {
         let splits = vec![r#"{"bytes": 3, "what": null}"#; 20].join(",");
@@ -132,7 +132,7 @@ mod tests {
         })
     }
 
-    /// How many tasks of `all` may fail.
+    /// How many tasks of `all` may fail before the job does.
     fn spared(mut may_fail: impl FnMut(u32) -> bool, all: u32) -> usize {
         (0..all).take_while(|number| may_fail(*number)).count()
     }
@@ -150,7 +150,7 @@ mod tests {
             (100, 20),
             (999, 20),
         ] {
-            let (spec, mut failures) = (spec(percent, 0), Failures::default());
+            let (spec, mut failures) = (spec(percent, 0), StageFailures::default());
             let found = spared(
                 |number| failures.without(&spec, &map(number), &error).is_some(),
                 20,
@@ -165,7 +165,7 @@ mod tests {
                 source_bytes: 0,
             })
         };
-        let (spec, mut failures) = (spec(0, 50), Failures::default());
+        let (spec, mut failures) = (spec(0, 50), StageFailures::default());
         assert!(failures.without(&spec, &map(0), &error).is_none());
         let found = spared(
             |number| failures.without(&spec, &reduce(number), &error).is_some(),
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_nobodys_to_spare() {
-        let (spec, mut failures) = (spec(100, 100), Failures::default());
+        let (spec, mut failures) = (spec(100, 100), StageFailures::default());
         for kind in [
             Kind::DiskFull,
             Kind::Io,

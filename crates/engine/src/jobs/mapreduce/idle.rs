@@ -5,9 +5,9 @@
 
 use serde_json::Value;
 
-use crate::plan::mapreduce::{Command, MapReduceSpec};
+use crate::plan::mapreduce::{MapReduceSpec, UserCodeCommand};
 use crate::runner::phases::Phase;
-use crate::task::UserTaskReport;
+use gristmill_tasks::task::UserTaskReport;
 
 /// Seconds of a stage from which on it matters: below, more tasks would cost what they save.
 const WORTH_SAYING_S: f64 = 2.0;
@@ -57,14 +57,14 @@ impl Finished<'_> {
         if self.maps.records_in <= splits.len() as u64 {
             return format!("the input has {} record(s)", self.maps.records_in);
         }
-        let compressed = |split: &crate::task::UserTaskSplit| {
-            let what = split.what.value();
-            let pieces = what["pieces"].as_array();
-            pieces.is_some_and(|pieces| {
-                pieces.len() == 1 && pieces.iter().all(|piece| !piece["codec"].is_null())
+        let are_files = |is: fn(&Value) -> bool| {
+            splits.iter().all(|split| {
+                let what = split.what.value();
+                let pieces = what["pieces"].as_array();
+                pieces.is_some_and(|pieces| pieces.len() == 1 && is(&pieces[0]))
             })
         };
-        if splits.iter().all(compressed) {
+        if are_files(|piece| !piece["codec"].is_null()) {
             return "a compressed file is one task; to use them, give more files, or uncompressed ones".to_owned();
         }
         if splits.iter().all(|split| is_one_group(&split.what.value())) {
@@ -75,12 +75,19 @@ impl Finished<'_> {
         let wanted = self.workers as u64 * SPLITS_EACH;
         let bytes = (self.spec.input_bytes() / wanted).max(1);
         match self.spec.command {
-            Command::Mapreduce => format!(
-                "to use them, give the job a smaller split_max, such as split_max={bytes} \
-                 (files of gm.csv are cut with multiline=False, if no quoted field holds a newline)"
-            ),
-            Command::Native => "the input is too small to be cut into more tasks".to_owned(),
-            Command::Streaming => format!(
+            UserCodeCommand::Mapreduce if are_files(is_in_store) => {
+                format!(
+                    "to use them, give the job a smaller split_max, such as split_max={bytes} (files of gm.csv in \
+                     a store are cut with multiline=False, if no quoted field holds a newline)"
+                )
+            }
+            UserCodeCommand::Mapreduce => {
+                format!("to use them, give the job a smaller split_max, such as split_max={bytes}")
+            }
+            UserCodeCommand::Native => {
+                "the input is too small to be cut into more tasks".to_owned()
+            }
+            UserCodeCommand::Streaming => format!(
                 "to use them, give -D mapreduce.job.maps={wanted} (with CombineTextInputFormat \
                  -D mapreduce.input.fileinputformat.split.maxsize={bytes})"
             ),
@@ -93,12 +100,12 @@ impl Finished<'_> {
             return format!("the maps gave {} key(s)", self.reduces.groups);
         }
         match self.spec.command {
-            Command::Mapreduce => format!(
+            UserCodeCommand::Mapreduce => format!(
                 "to use them, give the job more parts, such as parts={}",
                 self.workers
             ),
-            Command::Native => format!("to use them, ask for {} parts", self.workers),
-            Command::Streaming => {
+            UserCodeCommand::Native => format!("to use them, ask for {} parts", self.workers),
+            UserCodeCommand::Streaming => {
                 format!(
                     "to use them, give -D mapreduce.job.reduces={}",
                     self.workers
@@ -106,6 +113,13 @@ impl Finished<'_> {
             }
         }
     }
+}
+
+/// Whether a piece is one of an object of a store.
+fn is_in_store(piece: &Value) -> bool {
+    piece["path"]
+        .as_str()
+        .is_some_and(|path| path.contains("://"))
 }
 
 /// Whether a split is a row group or a record batch of a table: such a split is cut no further.

@@ -11,15 +11,15 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::error::{Error, Kind, Result};
 use crate::plan::mapreduce::MapReduceSpec;
-use crate::split::asked_at_once;
-use crate::storage::at_once::at_once;
-use crate::storage::input::InputFile;
-use crate::storage::local::no_input;
-use crate::storage::location::Location;
-use crate::storage::stores::Stores;
-use crate::storage::version::FoundVersion;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_storage::input::InputFile;
+use gristmill_storage::io::at_once::at_once;
+use gristmill_storage::local::no_input;
+use gristmill_storage::location::Location;
+use gristmill_storage::stores::Stores;
+use gristmill_storage::version::FoundVersion;
+use gristmill_tasks::split::asked_at_once;
 
 /// What is wanted of a split; formats of users say what they like.
 #[derive(Deserialize)]

@@ -1,11 +1,11 @@
-//! Jobs that map and reduce, by user code or by a native mapper: map, and where there is something to reduce, merge and reduce.
+//! Jobs that map and reduce, by user code or by a native operator: map, and where there is something to reduce, merge and reduce.
 //!
 //! ```text
 //!   map ──runs──▶ [merge runs, in passes] ──▶ reduce ──files of attempts──▶ promote ──▶ commit
 //!    └────files, where nothing is reduced──────────────────────────────────────▲
 //! ```
 //!
-//! A [`UserTaskExecutor`](crate::task::UserTaskExecutor) does the tasks. What this proves is that every split was
+//! A [`UserTaskExecutor`](gristmill_tasks::task::UserTaskExecutor) does the tasks. What this proves is that every split was
 //! consumed whole, that every pair which the maps put out (or their combiners made of them) came to a reducer, and
 //! that every file is as long as its task said. Only files of the attempts that count are published.
 
@@ -26,28 +26,30 @@ use std::sync::{Arc, Mutex};
 
 use serde::Deserialize;
 
-use self::definition::Definition;
 pub use self::definition::FilesOfCode;
-pub(super) use self::native::text_job;
-use self::outcome::Outcome;
+use self::definition::JobDefinition;
+pub(super) use self::native::{NativeJob, pattern_of, wrong_option};
+use self::outcome::MapReduceOutcome;
 use self::promote::promote;
 use self::stages::MapReduce;
 use super::kind::{Described, JobKind};
-use super::steps::far::far_names;
-use super::steps::{Job, Output, OutputLocations, lock, refusal, unless_changed};
-use crate::budget::{Budget, Room};
-use crate::commit::{Committer, Made, check_file_name};
+use super::steps::remote_inputs::remote_input_names;
+use super::steps::{JobOutput, OutputLocations, RunningJob, refusal, unless_changed};
 use crate::driver::RetryPolicy;
-use crate::error::{Error, Result};
 use crate::plan::explain::Explanation;
-use crate::plan::mapreduce::{Command, MapReduceSpec};
+use crate::plan::mapreduce::{MapReduceSpec, UserCodeCommand};
 use crate::plan::spill::MemoryLayout;
-use crate::plan::table::{CommandSpec, Common, Options};
-use crate::record::shape::{Pairs, Shape};
-use crate::storage::crc::crc_of;
-use crate::storage::input::InputFile;
-use crate::task::{
-    Failures, InProcess, JobShared, Node, RETRY, TaskContext, UserTaskExecutor, UserTaskFile,
+use crate::plan::table::{CommandOptions, CommandSpec, Common};
+use gristmill_base::budget::{Budget, JobMemory};
+use gristmill_base::error::{Error, Result};
+use gristmill_base::record::shape::{PairShape, Shape};
+use gristmill_base::sync::lock;
+use gristmill_storage::input::InputFile;
+use gristmill_storage::io::crc::crc_of;
+use gristmill_tasks::commit::{Committer, OutputManifest, check_file_name};
+use gristmill_tasks::task::{
+    FailureFolder, InProcess, JobShared, NodeContext, RETRY, TaskContext, UserTaskExecutor,
+    UserTaskFile,
 };
 
 /// How often what has read a map's output is done again, since the map was lost, and gave something else when it was done
@@ -62,6 +64,7 @@ pub(super) struct Mapreduce(MapReduceSpec);
 impl Described for Mapreduce {
     const COMMAND: CommandSpec = CommandSpec {
         name: "mapreduce",
+        function: None,
         help: "Run user code.",
         details: "",
         example: "",
@@ -72,7 +75,7 @@ impl Described for Mapreduce {
     };
 }
 
-impl Options for Mapreduce {
+impl CommandOptions for Mapreduce {
     fn root(&mut self, directory: &Path) {
         self.0.output = self.0.output.rooted(directory);
         for file in self.0.files.iter_mut().chain(&mut self.0.side_files) {
@@ -86,8 +89,8 @@ impl JobKind for Mapreduce {
         Some(self.0.command())
     }
 
-    fn output(&self) -> Option<Output<'_>> {
-        Some(Output::Directory(&self.0.output))
+    fn output(&self) -> Option<JobOutput<'_>> {
+        Some(JobOutput::Directory(&self.0.output))
     }
 
     fn resumable(&self) -> Result<()> {
@@ -99,49 +102,50 @@ impl JobKind for Mapreduce {
         true
     }
 
-    fn explain(&self, job: &Job<'_>) -> Result<Explanation> {
+    fn explain(&self, job: &RunningJob<'_>) -> Result<Explanation> {
         explain(job, &self.0)
     }
 
-    fn run(&self, job: &mut Job<'_>) -> Result<()> {
+    fn run(&self, job: &mut RunningJob<'_>) -> Result<()> {
         self.0.check()?;
-        run(job, &Definition::of(job, &self.0)?)
+        run(job, &JobDefinition::of(job, &self.0)?)
     }
 }
 
 /// Runs a job whose code is ours: its options alone say what it does.
-pub(super) fn run_native(
-    job: &mut Job<'_>,
+fn run_native(
+    job: &mut RunningJob<'_>,
     spec: MapReduceSpec,
     work: Arc<dyn UserTaskExecutor>,
 ) -> Result<()> {
-    run(job, &Definition::native(spec, work))
+    run(job, &JobDefinition::native(spec, work))
 }
 
 /// What a job would do.
-pub(super) fn explain(job: &Job<'_>, spec: &MapReduceSpec) -> Result<Explanation> {
+fn explain(job: &RunningJob<'_>, spec: &MapReduceSpec) -> Result<Explanation> {
     spec.check()?;
-    let numbers = numbers_of(job, spec, job.room())?;
-    let far = far_names(job.store(), &spec.files, spec.input_bytes())?;
-    job.with_stores(explain::of_plan(job, spec, &numbers)?, &far)
+    let memory_layout = memory_layouts_of(job, spec, job.room())?;
+    let remote = remote_input_names(job.store(), &spec.files, spec.input_bytes())?;
+    job.with_stores(explain::of_plan(job, spec, &memory_layout)?, &remote)
 }
 
-fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
+fn run(job: &mut RunningJob<'_>, definition: &JobDefinition) -> Result<()> {
     let environment = job.environment;
     let store = &*environment.store;
     let spec = &definition.spec;
     let files = inputs::files(store, spec, job.resumed.is_some())?;
     let room = job.room_for(&files);
-    let numbers = numbers_of(job, spec, room)?;
+    let memory_layout = memory_layouts_of(job, spec, room)?;
     job.watched
-        .planned(|| explain::of_plan(job, spec, &numbers));
+        .planned(|| explain::of_plan(job, spec, &memory_layout));
     let committer = stage(job, definition, &files)?;
     let (_spill, folders) = job.run_folders(&*committer)?;
     if spec.partitions > 0 {
         job.tell_of_runs(&folders);
     }
     let budget = budget(job, spec);
-    let node = Node::new(environment.store.clone(), budget).with_executor(definition.work.clone());
+    let node =
+        NodeContext::new(environment.store.clone(), budget).with_executor(definition.work.clone());
     let shared = JobShared {
         durable: definition.is_known() && job.durable(),
         checkpoint_outputs: definition.is_known(),
@@ -149,15 +153,15 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
         ..job.shared(files)
     };
     let context = TaskContext::new(shared, node, InProcess::Nothing);
-    let outcome = Arc::new(Mutex::new(Outcome::default()));
-    let attempts = committer.attempts_place()?;
+    let outcome = Arc::new(Mutex::new(MapReduceOutcome::default()));
+    let attempts = committer.folder().attempts_place()?;
     let uploads = store.publisher(&spec.output).map(|_| spec.output.clone());
     let places = OutputLocations {
         runs: folders,
-        output: committer.staged(),
+        output: committer.folder().staged(),
         names: Vec::new(),
         uploads: uploads.into_iter().collect(),
-        shape: Pairs.kind(),
+        shape: PairShape.kind(),
         unique: false,
         codes: None,
         compression: job.common.compress_runs,
@@ -165,7 +169,7 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
     };
     let ahead_bytes = spec.ahead_bytes(room.budget_bytes, job.workers);
     let out = Arc::clone(&outcome);
-    let plan = MapReduce::new(spec, numbers, ahead_bytes, (&places, &attempts), out);
+    let plan = MapReduce::new(spec, memory_layout, ahead_bytes, (&places, &attempts), out).plan();
     let (retries, reduce_retries) = spec.retries();
     let policy = RetryPolicy {
         retries,
@@ -173,12 +177,13 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
         rounds: if job.cluster().is_some() { ROUNDS } else { 0 },
         ..RetryPolicy::default()
     };
-    let ended = job.run_kept_with(Box::new(plan), &context, &places, policy);
+    let ended = job.run_kept_with(plan, &context, &places, policy);
     if let Some(failures) = &context.job.failures {
         end_failures(job, failures, ended.as_ref().err());
     }
     let outcome = std::mem::take(&mut *lock(&outcome));
     job.report.user_counters.clone_from(&outcome.counters);
+    native::tell_encodings(&mut job.report);
     unless_changed(&context, ended)?;
     outcome.prove(spec)?;
     commit(job, definition, (committer, &attempts), outcome)
@@ -186,10 +191,10 @@ fn run(job: &mut Job<'_>, definition: &Definition) -> Result<()> {
 
 /// Publishes the files of the attempts that count.
 fn commit(
-    job: &mut Job<'_>,
-    definition: &Definition,
+    job: &mut RunningJob<'_>,
+    definition: &JobDefinition,
     (committer, attempts): (Box<dyn Committer + '_>, &Path),
-    mut outcome: Outcome,
+    mut outcome: MapReduceOutcome,
 ) -> Result<()> {
     let spec = &definition.spec;
     job.begin_commit()?;
@@ -197,16 +202,16 @@ fn commit(
     let names = promote(&*committer, attempts, (&outcome, &uploads))?;
     // What is uploaded cannot be read before it is published.
     if let (true, Some(work)) = (spec.one_schema && uploads.is_empty(), &definition.work) {
-        let (staged, stop) = (committer.staged(), job.control.flag());
+        let (staged, stop) = (committer.folder().staged(), job.control.flag());
         let files: Vec<_> = outcome.files().map(|(_, file)| file).collect();
         for file in work.give_one_schema(&staged, &files, &stop)? {
-            let crc = crc_of(committer.disk(), &staged.join(&file.name))?;
+            let crc = crc_of(committer.folder().disk(), &staged.join(&file.name))?;
             outcome.renew(UserTaskFile { crc, ..file });
         }
     }
     let success = outcome.success(&job.report)?;
     outcome.fill_report(job, spec);
-    let made = Made {
+    let made = OutputManifest {
         names: &names,
         uploads: &uploads,
         success: &success,
@@ -215,18 +220,18 @@ fn commit(
 }
 
 /// Where the job keeps what its user code fails at, if it keeps anything.
-fn failures_of(job: &Job<'_>) -> Option<Failures> {
+fn failures_of(job: &RunningJob<'_>) -> Option<FailureFolder> {
     let environment = job.environment;
     let jobs = environment.history.jobs.as_ref()?;
     let keeps = job.watched.recorder().is_on() && !environment.history.code_goes;
-    keeps.then(|| Failures {
+    keeps.then(|| FailureFolder {
         folder: jobs.join(&environment.job_id).join("failed"),
         host: environment.interpreter.clone(),
     })
 }
 
 /// A job that user code has made fail keeps its history, and what it failed at; any other has nothing to try again.
-fn end_failures(job: &Job<'_>, failures: &Failures, error: Option<&Error>) {
+fn end_failures(job: &RunningJob<'_>, failures: &FailureFolder, error: Option<&Error>) {
     let recorder = job.watched.recorder();
     let to_retry = |error: &Error| error.detail_of(RETRY).is_some();
     if error.is_some_and(to_retry) {
@@ -240,41 +245,41 @@ fn end_failures(job: &Job<'_>, failures: &Failures, error: Option<&Error>) {
 }
 
 /// The budget of the tasks: that of the worker processes, where they run in some.
-fn budget(job: &Job<'_>, spec: &MapReduceSpec) -> Budget {
+fn budget(job: &RunningJob<'_>, spec: &MapReduceSpec) -> Budget {
     match spec.command {
-        Command::Mapreduce => Budget::new(job.memory_bytes),
-        Command::Streaming | Command::Native => job.budget(),
+        UserCodeCommand::Mapreduce => Budget::new(job.memory_bytes),
+        UserCodeCommand::Streaming | UserCodeCommand::Native => job.budget(),
     }
 }
 
 /// The job's folder, with what the job is: kept before the history says so, and found unchanged before anything is.
 fn stage<'env>(
-    job: &Job<'env>,
-    definition: &Definition,
+    job: &RunningJob<'env>,
+    definition: &JobDefinition,
     files: &[InputFile],
 ) -> Result<Box<dyn Committer + 'env>> {
     let spec = &definition.spec;
     let inputs = files.get(..spec.files.len()).unwrap_or(files);
-    let output = Output::Directory(&spec.output);
-    let Some(story) = job.resumed else {
+    let output = JobOutput::Directory(&spec.output);
+    let Some(replayed) = job.resumed else {
         let committer = job.committer(output, (&[], 0))?;
         definition.keep(&*committer)?;
         job.take_inputs(inputs, definition.hash.clone())?;
         return Ok(committer);
     };
     job.take_inputs(inputs, definition.hash.clone())?;
-    let names = story.files_of_tasks();
+    let names = replayed.files_of_tasks();
     names.iter().try_for_each(|name| check_file_name(name))?;
     job.committer(output, (&names, 0))
 }
 
 /// How memory is shared by tasks, and by passes over their runs.
-fn numbers_of(
-    job: &Job<'_>,
+fn memory_layouts_of(
+    job: &RunningJob<'_>,
     spec: &MapReduceSpec,
-    room: Room,
+    room: JobMemory,
 ) -> Result<(MemoryLayout, MemoryLayout)> {
-    let (tasks, passes) = spec.numbers(room, job.workers, job.common.compress_runs)?;
+    let (tasks, passes) = spec.memory_layouts(room, job.workers, job.common.compress_runs)?;
     Ok((
         tasks.opening(job.runs_at_once),
         passes.opening(job.runs_at_once),

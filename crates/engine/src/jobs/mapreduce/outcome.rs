@@ -5,16 +5,17 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::failures::Failures;
+use super::failures::StageFailures;
 use super::idle::Finished;
 use super::skew::uneven;
-use crate::error::{Error, Kind, Result};
 use crate::jobs::report::JobReport;
-use crate::jobs::steps::Job;
+use crate::jobs::steps::RunningJob;
 use crate::jobs::success::success_bytes;
 use crate::plan::mapreduce::MapReduceSpec;
-use crate::storage::objects::Upload;
-use crate::task::{UserTaskFile, UserTaskReport, kinds};
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_storage::objects::Upload;
+use gristmill_tasks::spill::SpilledRun;
+use gristmill_tasks::task::{UserTaskFile, UserTaskReport, key_types};
 
 /// What the tasks of a stage did, together.
 #[derive(Debug, Default)]
@@ -47,7 +48,7 @@ impl Totals {
         sum.combine_out += report.combine_out;
         sum.skipped += report.skipped;
         sum.skipped_records += report.skipped_records;
-        kinds::add(&mut sum.kinds, &report.kinds);
+        key_types::add(&mut sum.kinds, &report.kinds);
         let folder = report.folder;
         let files = report.files.into_iter();
         self.files.extend(files.map(|file| (folder.clone(), file)));
@@ -56,7 +57,7 @@ impl Totals {
 
 /// What a job did.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct MapReduceOutcome {
     pub(super) maps: Totals,
     pub(super) reduces: Totals,
     /// Runs that the maps left.
@@ -76,10 +77,27 @@ pub(super) struct Outcome {
     replaced_bytes: u64,
     pub(super) counters: BTreeMap<String, BTreeMap<String, i64>>,
     /// Tasks that the job is done without.
-    pub(super) failures: Failures,
+    pub(super) failures: StageFailures,
 }
 
-impl Outcome {
+impl MapReduceOutcome {
+    /// Counts the runs that a map left.
+    pub(super) fn count_runs(&mut self, runs: &[SpilledRun]) {
+        let records: u64 = runs.iter().map(|run| run.records).sum();
+        self.spilled += records;
+        self.shuffled += records;
+        self.spilled_bytes += runs.iter().map(|run| run.bytes).sum::<u64>();
+        self.stored_bytes += runs.iter().map(|run| run.stored_bytes).sum::<u64>();
+        self.runs += runs.len() as u64;
+    }
+
+    /// Counts the runs that a pass made.
+    pub(super) fn count_pass(&mut self, runs: &[SpilledRun]) {
+        self.passes += 1;
+        self.spilled += runs.iter().map(|run| run.records).sum::<u64>();
+        self.passed_bytes += runs.iter().map(|run| run.stored_bytes).sum::<u64>();
+    }
+
     pub(super) fn count(&mut self, report: &UserTaskReport) {
         for (group, counters) in &report.counters {
             let sums = self.counters.entry(group.clone()).or_default();
@@ -142,7 +160,7 @@ impl Outcome {
     /// What `_SUCCESS` says (docs/internals/success.md).
     pub(super) fn success(&self, report: &JobReport) -> Result<Vec<u8>> {
         let parts: Vec<_> = self.files().map(|(_, file)| file).collect();
-        success_bytes(&Success {
+        success_bytes(&MapReduceSuccess {
             format: 1,
             gristmill: crate::VERSION,
             job_id: &report.job_id,
@@ -158,7 +176,7 @@ impl Outcome {
         })
     }
 
-    pub(super) fn fill_report(&self, job: &mut Job<'_>, spec: &MapReduceSpec) {
+    pub(super) fn fill_report(&self, job: &mut RunningJob<'_>, spec: &MapReduceSpec) {
         let report = &mut job.report;
         let (maps, reduces) = (&self.maps.sum, &self.reduces.sum);
         report.input_bytes = maps.bytes_in;
@@ -181,8 +199,8 @@ impl Outcome {
         report.count("LAUNCHED_MAPS", spec.splits.len() as u64);
         report.count("NUM_FAILED_MAPS", self.failures.maps.count());
         report.warnings.extend(self.failures.warnings(spec));
-        report.warnings.extend(kinds::mixed(&maps.kinds));
-        report.warnings.extend(kinds::apart(&maps.kinds));
+        report.warnings.extend(key_types::mixed(&maps.kinds));
+        report.warnings.extend(key_types::apart(&maps.kinds));
         let finished = Finished {
             spec,
             workers: job.workers,
@@ -216,7 +234,7 @@ impl Outcome {
 
 /// What `_SUCCESS` says of a job of user code.
 #[derive(Debug, Serialize)]
-struct Success<'a> {
+struct MapReduceSuccess<'a> {
     format: u32,
     gristmill: &'static str,
     job_id: &'a str,

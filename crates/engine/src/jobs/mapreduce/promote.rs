@@ -3,21 +3,21 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::outcome::Outcome;
-use crate::commit::{Committer, check_file_name, make_above};
-use crate::error::{Error, Kind, Result};
-use crate::names::show_path;
-use crate::storage::FileKind;
-use crate::storage::location::Location;
-use crate::storage::objects::Upload;
-use crate::task::UserTaskFile;
+use super::outcome::MapReduceOutcome;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::names::show_path;
+use gristmill_storage::FileKind;
+use gristmill_storage::location::Location;
+use gristmill_storage::objects::Upload;
+use gristmill_tasks::commit::{Committer, check_file_name, make_above};
+use gristmill_tasks::task::UserTaskFile;
 
 /// Moves the files of the attempts that count to where the output is made, but those that are uploaded; gives the names
 /// of all, in order.
 pub(super) fn promote(
     committer: &dyn Committer,
     attempts: &Path,
-    (outcome, uploads): (&Outcome, &[Upload]),
+    (outcome, uploads): (&MapReduceOutcome, &[Upload]),
 ) -> Result<Vec<PathBuf>> {
     let sent: BTreeSet<&Location> = uploads.iter().map(|upload| &upload.path).collect();
     let mut names = BTreeSet::new();
@@ -47,7 +47,7 @@ pub(super) fn promote(
 
 /// Moves a file of an attempt to where the output is made.
 fn stage_file(committer: &dyn Committer, folder: &Path, file: &UserTaskFile) -> Result<()> {
-    let store = committer.disk();
+    let store = committer.folder().disk();
     let path = folder.join(&file.name);
     let found = store
         .stat(&path)?
@@ -55,7 +55,7 @@ fn stage_file(committer: &dyn Committer, folder: &Path, file: &UserTaskFile) -> 
     if found.map(|stat| stat.bytes) != Some(file.bytes) {
         return Err(changed(&path, file.bytes, found.map(|stat| stat.bytes)));
     }
-    let to = committer.staged().join(&file.name);
+    let to = committer.folder().staged().join(&file.name);
     make_above(store, &to)?;
     store.rename(&path, &to)
 }

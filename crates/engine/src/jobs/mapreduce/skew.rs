@@ -1,7 +1,7 @@
 //! A part that has much more to do than the others: said at the job's end, with the key that makes it so.
 
-use crate::plan::mapreduce::{Command, MapReduceSpec};
-use crate::task::UserTaskReport;
+use crate::plan::mapreduce::{MapReduceSpec, UserCodeCommand};
+use gristmill_tasks::task::UserTaskReport;
 
 /// Pairs of a part from which on it matters: fewer are reduced in some hundredths of a second.
 const WORTH_SAYING_PAIRS: u64 = 10_000;
@@ -13,7 +13,7 @@ pub(super) fn uneven(
     reduced: u64,
 ) -> Option<String> {
     let (parts, pairs) = (u64::from(spec.partitions), largest.records_in);
-    if !matches!(spec.command, Command::Mapreduce)
+    if !matches!(spec.command, UserCodeCommand::Mapreduce)
         || pairs < WORTH_SAYING_PAIRS
         || pairs.saturating_mul(parts) <= reduced.saturating_mul(2)
     {
@@ -39,7 +39,7 @@ pub(super) fn uneven(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{LargestGroup, UserTaskFile};
+    use gristmill_tasks::task::{LargestGroup, UserTaskFile};
 
     fn said(parts: u32, pairs: u64, reduced: u64, of_key: u64) -> Option<String> {
         let spec = MapReduceSpec {

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::prepare;
-use crate::error::{Error, Result};
 use crate::jobs::environment::Environment;
 use crate::jobs::mapreduce::FilesOfCode;
 use crate::jobs::steps::OPERATION;
 use crate::runner::On;
+use gristmill_base::error::{Error, Result};
 
 /// What is to be known.
 #[derive(Debug, Serialize)]
@@ -26,7 +26,7 @@ pub struct ResumedAgents {
     /// The memory that it was given.
     pub memory: Option<u64>,
     /// Where its runs go, on the nodes.
-    #[serde(with = "crate::names")]
+    #[serde(with = "gristmill_base::names")]
     pub spill_dir: Vec<PathBuf>,
     /// What its own code is in, if it has some.
     pub code: Option<FilesOfCode>,
@@ -34,8 +34,8 @@ pub struct ResumedAgents {
 
 /// What of the options is for the nodes.
 #[derive(Debug, Deserialize)]
-struct Given {
-    #[serde(default, with = "crate::names")]
+struct NodeOptions {
+    #[serde(default, with = "gristmill_base::names")]
     spill_dir: Vec<PathBuf>,
 }
 
@@ -44,23 +44,23 @@ struct Given {
 /// # Errors
 /// The job cannot be resumed.
 pub fn resumed_agents(name: &str, environment: &Environment) -> Result<Option<ResumedAgents>> {
-    let (job, environment, _, story) = prepare(name, environment)?;
+    let (job, environment, _, replayed) = prepare(name, environment)?;
     if job.common.on == On::Local {
         return Ok(None);
     }
     // Here the job keeps its folder where it was begun; what the user named is for the nodes.
     let begun_in = job.common.spill_dir.first();
-    let given = BTreeMap::<String, Given>::deserialize(&environment.history.options);
+    let given = BTreeMap::<String, NodeOptions>::deserialize(&environment.history.options);
     let given = given.map_err(|error| Error::bug(OPERATION, error.to_string()))?;
     let spill_dir = given.into_values().flat_map(|given| given.spill_dir);
     let rooted = |path: PathBuf| begun_in.map_or_else(|| path.clone(), |folder| folder.join(&path));
-    let code = match story.definition() {
+    let code = match replayed.definition() {
         Some(hash) => FilesOfCode::kept(&environment, &job, hash)?,
         None => None,
     };
     Ok(Some(ResumedAgents {
         job_id: environment.job_id,
-        workers: story.began.as_ref().map(|began| began.workers),
+        workers: replayed.began.as_ref().map(|began| began.workers),
         nodes: job.common.nodes,
         memory: job.common.memory.map(|memory| memory.0),
         spill_dir: spill_dir.map(rooted).collect(),

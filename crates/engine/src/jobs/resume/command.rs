@@ -1,9 +1,9 @@
 //! The command `resume`.
 
-use crate::error::{Error, Result};
 use crate::jobs::kind::{Described, JobKind};
-use crate::jobs::steps::Job;
+use crate::jobs::steps::RunningJob;
 use crate::plan::table::{CommandSpec, argument, options};
+use gristmill_base::error::{Error, Result};
 
 options! {
     /// What `resume` is given.
@@ -17,6 +17,7 @@ options! {
 impl Described for Resume {
     const COMMAND: CommandSpec = CommandSpec {
         name: "resume",
+        function: None,
         help: "Resume a job whose process was killed: finished tasks are kept, and the output is the same, byte for byte, as without the interruption.",
         details: "Gristmill reads the job from its history in `$GRISTMILL_HOME`. The job runs with its first options, in its first directory. If it has user code, it runs the code as it was then.",
         example: "gristmill resume last",
@@ -38,7 +39,7 @@ cannot resume a job: no job can be resumed
 }
 
 impl JobKind for Resume {
-    fn run(&self, _job: &mut Job<'_>) -> Result<()> {
+    fn run(&self, _job: &mut RunningJob<'_>) -> Result<()> {
         Err(Error::bug("run a job", "a job that resumes itself"))
     }
 

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::error::{Error, Kind, Result};
 use crate::history::event::{Event, Timed};
 use crate::jobs::registry::JobSpec;
 use crate::jobs::steps::refusal::NOT_BEGUN;
 use crate::jobs::steps::{OPERATION, ReplayedHistory, refusal};
-use crate::names::HIDDEN;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::names::HIDDEN;
 
-/// The options of a dead job, also as they were given, and its story.
+/// The options of a dead job, also as they were given, and its history.
 ///
 /// # Errors
 /// The job is over, its history is not that of the folder, or of another version of the program.
@@ -52,10 +52,15 @@ pub(super) fn read(folder: &Path, events: &[Timed]) -> Result<(JobSpec, Value, R
             "its options are not those of {command:?}"
         )));
     }
-    let story = ReplayedHistory::of(events);
+    let replayed = ReplayedHistory::of(events);
     let options_text = options.to_string();
-    may_resume(&spec, &options_text, program, story.definition().is_some())?;
-    Ok((spec.rooted(cwd), options.clone(), story))
+    may_resume(
+        &spec,
+        &options_text,
+        program,
+        replayed.definition().is_some(),
+    )?;
+    Ok((spec.rooted(cwd), options.clone(), replayed))
 }
 
 fn foreign(what: &str) -> Error {

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::{dead, left};
-use crate::error::{Error, Kind, Result};
 use crate::history::event::{Event, Timed};
 use crate::history::{EVENTS, is_live, lock, read};
 use crate::jobs::steps::OPERATION;
-use crate::names::show_path;
-use crate::storage::stores::Stores;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::names::show_path;
+use gristmill_storage::stores::Stores;
 
 /// Bytes that the last event has at most; where it has more, the whole history is read.
 const END_BYTES: u64 = 256 << 10;
@@ -118,7 +118,7 @@ fn changed(folder: &Path) -> Option<SystemTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::local::Local;
+    use gristmill_storage::local::Local;
 
     #[test]
     fn a_name_a_part_of_one_or_the_last() {

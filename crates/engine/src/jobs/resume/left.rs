@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::commit::{SpillDirs, clear_dead, definition_of, end_uploads_to, home_of};
-use crate::error::{Error, Result};
 use crate::history::EVENTS;
 use crate::history::event::{Event, Timed};
 use crate::jobs::environment::stores_of;
 use crate::jobs::registry::JobSpec;
-use crate::jobs::steps::Output;
+use crate::jobs::steps::JobOutput;
 use crate::runner::On;
-use crate::storage::LocalDisk;
-use crate::storage::stores::Stores;
+use gristmill_base::error::{Error, Result};
+use gristmill_storage::LocalDisk;
+use gristmill_storage::stores::Stores;
+use gristmill_tasks::commit::{SpillDirs, clear_dead, definition_of, end_uploads_to, home_of};
 
 /// Finds the folders of the dead job whose history is in `folder`, and removes them unless `dry_run`. The caller holds
 /// the lock of that history. Of a history that does not say where the job wrote, nothing is removed.
@@ -36,7 +36,7 @@ pub fn clear_left(stores: &Arc<Stores>, folder: &Path, dry_run: bool) -> Result<
         On::Local => spec,
         On::Ray => spec.placed(stores, &cwd),
     };
-    let output = spec.asked().output.map(Output::path);
+    let output = spec.asked().output.map(JobOutput::path);
     // Without a place for them, runs of a sort to a stream are where it was begun.
     let spill_dirs = [&spec.common.spill_dir[..], &[cwd]].concat();
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
@@ -68,7 +68,7 @@ pub fn is_code_gone(stores: &Arc<Stores>, folder: &Path) -> bool {
     }
     let stores = &stores_of(stores, &spec.common);
     let spec = spec.placed(stores, &cwd);
-    let Some(output) = spec.asked().output.map(Output::path) else {
+    let Some(output) = spec.asked().output.map(JobOutput::path) else {
         return false;
     };
     let home = home_of(stores, output, &spec.common.spill_dir);
@@ -85,7 +85,7 @@ fn clear_agents(
 ) -> Result<Vec<PathBuf>> {
     directories.retain(|path| disk.stat(path).is_ok_and(|found| found.is_some()));
     let left = SpillDirs::adopt_all(disk, &directories, job, &|_| true, Instant::now())?;
-    let found = left.folders().to_vec();
+    let found = left.folders();
     if dry_run {
         left.leave();
     }
@@ -124,8 +124,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::storage::MissingLock;
-    use crate::storage::local::Local;
+    use gristmill_storage::MissingLock;
+    use gristmill_storage::local::Local;
 
     /// A dead terasort's history, and the folders that it left.
     fn dead_job(root: &Path) -> (PathBuf, [PathBuf; 2]) {

@@ -11,13 +11,12 @@
 //! nothing of it is changed: a job that is refused can be resumed when the reason is gone.
 
 mod agents;
-mod command;
+pub(super) mod command;
 mod dead;
 mod find;
 mod left;
 
 pub use self::agents::{ResumedAgents, resumed_agents};
-pub(super) use self::command::Resume;
 pub use self::dead::why_not_resumed;
 pub use self::left::{clear_left, is_code_gone};
 
@@ -27,32 +26,32 @@ use super::monitor::JobMonitor;
 use super::registry::JobSpec;
 use super::report::JobReport;
 use super::steps::{OPERATION, ReplayedHistory};
-use crate::error::{Error, Kind, Result};
 use crate::history::event::Event;
 use crate::history::{HistoryConfig, Recorder, lock};
 use crate::runner::Control;
+use gristmill_base::error::{Error, Kind, Result};
 
 /// Resumes the job that is meant by `name`, among those of the environment's history.
 pub(super) fn run(name: &str, environment: &Environment, control: &Control) -> JobReport {
     match prepare(name, environment) {
-        Ok((job, environment, recorder, mut story)) => {
+        Ok((job, environment, recorder, mut replayed)) => {
             // Who runs user code is known only when the job's definition is read.
             let below = environment.has_processes(&job.common) || job.kind.keeps_code();
             let watched = JobMonitor::resumed(recorder, below);
-            let go_on = |story: &ReplayedHistory| {
+            let go_on = |replayed: &ReplayedHistory| {
                 watched.sampled(control, || {
-                    run_watched(&job, &environment, control, &watched, Some(story))
+                    run_watched(&job, &environment, control, &watched, Some(replayed))
                 })
             };
-            let mut report = go_on(&story);
+            let mut report = go_on(&replayed);
             let may_begin_anew = environment.cluster.is_none(); // agents have ended; and they make again what is damaged
             let is_damage = |error: &mut Error| may_begin_anew && error.is_of_own_work();
             if let Some(damage) = report.failure.take_if(is_damage) {
                 // Of a damaged run only those who read it learn. It went with the job's folders, as after any failure:
                 // nothing is there to resume from, and the input is.
-                story.forget_tasks();
+                replayed.forget_tasks();
                 watched.resumes();
-                report = go_on(&story).after(&report);
+                report = go_on(&replayed).after(&report);
                 report
                     .warnings
                     .push(format!("{damage} The job was done anew."));
@@ -78,7 +77,7 @@ fn prepare(
     };
     let folder = find::job(jobs, name, &environment.store)?;
     let held = lock(&folder)?;
-    let (spec, options, story) =
+    let (spec, options, replayed) =
         dead::read(&held.folder, &held.events).map_err(|error| error.with_path(&folder))?;
     let spec = match held.events.first().map(|first| &first.event) {
         Some(Event::JobSubmitted { cwd: Some(cwd), .. }) => spec.placed(&environment.store, cwd),
@@ -95,5 +94,5 @@ fn prepare(
         },
         ..environment.for_job(&spec.common)
     };
-    Ok((spec, environment, Recorder::resume(held), story))
+    Ok((spec, environment, Recorder::resume(held), replayed))
 }

@@ -2,18 +2,18 @@
 
 use std::cmp::Ordering;
 
-use super::Input;
+use super::SortInput;
 use super::SortSpec;
 use super::keys::SortKeys;
-use crate::codec::Codec;
-use crate::error::{Error, Kind, Result};
-use crate::jobs::steps::Job;
-use crate::record::shape::Shape;
-use crate::spill::Stream;
-use crate::spill::feed::{Feed, too_long};
-use crate::spill::in_order::InOrder;
-use crate::storage::input::{InputFile, InputRange};
-use crate::storage::overlap::TRANSFER_BYTES;
+use crate::jobs::steps::RunningJob;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::record::shape::Shape;
+use gristmill_storage::codec::Codec;
+use gristmill_storage::input::{InputFile, InputRange};
+use gristmill_storage::io::overlap::TRANSFER_BYTES;
+use gristmill_tasks::spill::SharedStream;
+use gristmill_tasks::spill::in_order::InOrder;
+use gristmill_tasks::spill::record_assembler::{RecordAssembler, too_long};
 
 /// Bytes of a disordered record that are shown.
 const SHOWN_BYTES: usize = 200;
@@ -35,7 +35,7 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    pub(super) fn of(job: &Job<'_>) -> Self {
+    pub(super) fn of(job: &RunningJob<'_>) -> Self {
         let (block_bytes, room) = (2 * TRANSFER_BYTES, job.room());
         let held_bytes = room.held_bytes + block_bytes as u64;
         let longest = room.budget_bytes.saturating_sub(held_bytes) / HELD_SHARE;
@@ -54,7 +54,7 @@ impl Bound {
 }
 
 /// Begins a check, of one input.
-pub(super) fn begin(job: &mut Job<'_>, spec: &SortSpec, input: &Input) -> Result<()> {
+pub(super) fn begin(job: &mut RunningJob<'_>, spec: &SortSpec, input: &SortInput) -> Result<()> {
     job.begin_phase("check");
     if input.files.len() + input.streams.len() != 1 || spec.output.is_some() {
         let message = "a check takes one input and no output";
@@ -65,26 +65,34 @@ pub(super) fn begin(job: &mut Job<'_>, spec: &SortSpec, input: &Input) -> Result
 
 /// Checks lines or records.
 pub(super) fn run<S: Shape>(
-    job: &mut Job<'_>,
+    job: &mut RunningJob<'_>,
     shape: S,
     spec: &SortSpec,
-    input: Input,
+    input: SortInput,
 ) -> Result<()> {
     begin(job, spec, &input)?;
     if let Some(keys) = SortKeys::of(spec)? {
-        let mut check = Check::new(keys.lines(), spec.unique, Bound::of(job));
+        let mut check = SortednessCheck::new(keys.lines(), spec.unique, Bound::of(job));
         check.keys = Some(keys);
         return run_check(job, check, input);
     }
-    run_check(job, Check::new(shape, spec.unique, Bound::of(job)), input)
+    run_check(
+        job,
+        SortednessCheck::new(shape, spec.unique, Bound::of(job)),
+        input,
+    )
 }
 
-fn run_check<S: Shape>(job: &mut Job<'_>, mut check: Check<S>, input: Input) -> Result<()> {
+fn run_check<S: Shape>(
+    job: &mut RunningJob<'_>,
+    mut check: SortednessCheck<S>,
+    input: SortInput,
+) -> Result<()> {
     let codec = input.codecs.first().copied().flatten();
     let stop = || job.check_cancelled();
     if let Some(stream) = input.streams.into_iter().next() {
         check.name.clone_from(&stream.name);
-        let stream = Stream::new(stream.name, stream.file);
+        let stream = SharedStream::new(stream.name, stream.file);
         blocks(job, InOrder::Stream(&stream), &stop, &mut check)?;
     } else if let Some(file) = input.files.first() {
         check.name = file.path.to_string();
@@ -98,10 +106,10 @@ fn run_check<S: Shape>(job: &mut Job<'_>, mut check: Check<S>, input: Input) -> 
 }
 
 fn blocks<S: Shape>(
-    job: &Job<'_>,
+    job: &RunningJob<'_>,
     source: InOrder<'_>,
     stop: &dyn Fn() -> Result<()>,
-    check: &mut Check<S>,
+    check: &mut SortednessCheck<S>,
 ) -> Result<()> {
     let (progress, bytes) = (|_| stop(), check.bound.block_bytes);
     source.read(job.store(), bytes, &progress, &mut |block| {
@@ -125,27 +133,27 @@ pub(super) fn source_of(file: &InputFile, codec: Option<Codec>) -> InOrder<'_> {
 }
 
 /// How far a check is.
-struct Check<S> {
+struct SortednessCheck<S> {
     shape: S,
     unique: bool,
     /// Where lines are not compared as they are.
     keys: Option<SortKeys>,
     bound: Bound,
     name: String,
-    feed: Feed,
+    feed: RecordAssembler,
     bytes: u64,
     records: u64,
     /// What the record before is compared by.
     last: Vec<u8>,
 }
 
-impl<S: Shape> Check<S> {
+impl<S: Shape> SortednessCheck<S> {
     fn new(shape: S, unique: bool, bound: Bound) -> Self {
-        Check {
+        SortednessCheck {
             shape,
             unique,
             keys: None,
-            feed: Feed::new(bound.longest),
+            feed: RecordAssembler::new(bound.longest),
             bound,
             name: String::new(),
             bytes: 0,
@@ -158,7 +166,7 @@ impl<S: Shape> Check<S> {
         self.bytes += block.len() as u64;
         let shape = self.shape;
         let mut ends = |begun, more: &[u8]| shape.rest_length(begun, more);
-        let mut feed = std::mem::replace(&mut self.feed, Feed::new(0));
+        let mut feed = std::mem::replace(&mut self.feed, RecordAssembler::new(0));
         let overlong = feed.block(block, &mut ends, &mut |record| self.record(record))?;
         self.feed = feed;
         overlong.map_or(Ok(()), |bytes| Err(self.too_long(bytes)))
@@ -235,7 +243,7 @@ pub(super) fn disorder((name, line): (&str, u64), text: &[u8], is_equal: bool) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::shape::{Fixed, Lines};
+    use gristmill_base::record::shape::{Fixed, LineShape};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -249,7 +257,7 @@ mod tests {
 
     /// Checks `data` in blocks that end at `cuts`; gives records and bytes.
     fn check<S: Shape>(shape: S, unique: bool, data: &[u8], cuts: &[usize]) -> Result<(u64, u64)> {
-        let mut check = Check::new(shape, unique, bound(1 << 20));
+        let mut check = SortednessCheck::new(shape, unique, bound(1 << 20));
         check.name = "data".to_owned();
         let mut ends: Vec<usize> = cuts.iter().map(|cut| cut % (data.len() + 1)).collect();
         ends.push(data.len());
@@ -312,7 +320,7 @@ mod tests {
             cuts in vec(any::<usize>(), 0..30),
             (unique, descending, ended) in any::<(bool, bool, bool)>(),
         ) {
-            let shape = Lines { descending };
+            let shape = LineShape { descending };
             let line = |mut key: Vec<u8>| {
                 key.push(b'\n');
                 key
@@ -358,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_too_long_is_told_with_the_memory_for_it() {
-        let mut check = Check::new(Lines { descending: false }, false, bound(5));
+        let mut check = SortednessCheck::new(LineShape { descending: false }, false, bound(5));
         check.name = "data".to_owned();
         check.block(b"a\nbcd").unwrap();
         check.block(b"efghij").unwrap();
@@ -371,7 +379,7 @@ mod tests {
     #[test]
     fn a_long_key_is_shown_in_part() {
         let data = [b"b\n".to_vec(), vec![b'a'; 5_000], b"\n".to_vec()].concat();
-        let error = check(Lines { descending: false }, false, &data, &[3, 900]).unwrap_err();
+        let error = check(LineShape { descending: false }, false, &data, &[3, 900]).unwrap_err();
         let message = error.to_string();
         assert!(
             message.contains(&"a".repeat(SHOWN_BYTES)) && message.len() < 400,

@@ -2,17 +2,17 @@
 
 use super::SortSpec;
 use super::check::{Bound, begin, disorder, source_of};
-use super::input::Input;
-use crate::error::{Error, Result};
-use crate::jobs::steps::Job;
-use crate::record::table::without_end;
-use crate::record::table_keys::TableSource;
-use crate::spill::in_order::InOrder;
-use crate::spill::rows::{First, RowReader, RowSink};
-use crate::spill::{Progress, Stream};
+use super::input::SortInput;
+use crate::jobs::steps::RunningJob;
+use gristmill_base::error::{Error, Result};
+use gristmill_base::record::table::without_end;
+use gristmill_base::record::table_keys::TableSource;
+use gristmill_tasks::spill::in_order::InOrder;
+use gristmill_tasks::spill::rows::{First, RowReader, RowSink};
+use gristmill_tasks::spill::{Progress, SharedStream};
 
 /// Checks the one source of the input.
-pub(super) fn run(job: &mut Job<'_>, spec: &SortSpec, input: Input) -> Result<()> {
+pub(super) fn run(job: &mut RunningJob<'_>, spec: &SortSpec, input: SortInput) -> Result<()> {
     begin(job, spec, &input)?;
     let Some(table) = &input.table else {
         return Ok(());
@@ -30,7 +30,7 @@ pub(super) fn run(job: &mut Job<'_>, spec: &SortSpec, input: Input) -> Result<()
     };
     if let Some(stream) = input.streams.into_iter().next() {
         check.name.clone_from(&stream.name);
-        let stream = Stream::new(stream.name, stream.file).behind(stream.begun);
+        let stream = SharedStream::new(stream.name, stream.file).behind(stream.begun);
         let source = InOrder::Stream(&stream);
         let first = First::of(&table.keys, TableSource::Stream(0));
         reader.read(job.store(), source, first, &mut check)?;

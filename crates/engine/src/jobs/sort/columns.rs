@@ -7,13 +7,13 @@
 use std::os::unix::ffi::OsStrExt;
 
 use super::SortSpec;
-use crate::error::{Error, Kind, Result};
-use crate::lines::BYTE_ORDER_MARK;
-use crate::names;
-use crate::plan::format::Format;
-use crate::record::shape::Keyed;
-use crate::record::table::{fields_of, names_in, value_of};
-use crate::record::table_keys::{ColumnKey, RowCodes, TableKeys, TableSource};
+use crate::plan::format::RecordFormat;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::names;
+use gristmill_base::record::shape::Keyed;
+use gristmill_base::record::table::{fields_of, names_in, value_of};
+use gristmill_base::record::table_keys::{ColumnKey, RowCodes, TableKeys, TableSource};
+use gristmill_storage::lines::BYTE_ORDER_MARK;
 
 /// Columns that an error names, at most.
 const COLUMNS_SHOWN: usize = 50;
@@ -36,7 +36,7 @@ const ORDERS: [(&str, &str); 8] = [
 
 /// What all rows of the input have in common.
 #[derive(Debug, Clone)]
-pub(super) struct Table {
+pub(super) struct InputTable {
     pub(super) keys: TableKeys,
     /// The names of the columns.
     names: Vec<Vec<u8>>,
@@ -48,12 +48,12 @@ pub(super) struct Table {
 
 /// A key as it was asked for.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked {
+struct RequestedKey {
     name: Vec<u8>,
     letters: String,
 }
 
-impl Table {
+impl InputTable {
     /// A table of which no header is known yet; `None` where the input is none.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Table {
         let Some(delimiter) = delimiter_of(spec)? else {
             return Ok(None);
         };
-        Ok(Some(Table {
+        Ok(Some(InputTable {
             keys: TableKeys {
                 delimiter,
                 columns: 0,
@@ -85,7 +85,7 @@ impl Table {
     pub(super) fn find_columns(&mut self, spec: &SortSpec) -> Result<()> {
         let asked = asked_of(spec)?;
         let is_name =
-            |key: &Asked| self.names.contains(&key.name) && self.number(&key.name).is_none();
+            |key: &RequestedKey| self.names.contains(&key.name) && self.number(&key.name).is_none();
         self.by_name = asked.iter().any(is_name);
         self.keys.keys = self.columns_of(asked)?;
         RowCodes::new(&self.keys).map(drop)
@@ -144,7 +144,7 @@ impl Table {
     }
 
     /// The columns of keys; all columns in their order, where none is asked for.
-    fn columns_of(&self, asked: Vec<Asked>) -> Result<Vec<ColumnKey>> {
+    fn columns_of(&self, asked: Vec<RequestedKey>) -> Result<Vec<ColumnKey>> {
         let all = asked.len() == 1 && asked.iter().any(|key| key.name.is_empty());
         if self.keys.columns == 0 {
             return Ok(Vec::new()); // there are no rows
@@ -157,7 +157,7 @@ impl Table {
             };
             return Ok((0..self.keys.columns).map(key).collect());
         }
-        let column = |key: Asked| {
+        let column = |key: RequestedKey| {
             Ok(ColumnKey {
                 column: self.column(&key.name)?,
                 letters: key.letters,
@@ -246,7 +246,7 @@ fn delimiter_of(spec: &SortSpec) -> Result<Option<u8>> {
     let excluded = [
         (spec.csv && spec.tsv, "csv and tsv exclude each other"),
         (
-            spec.format != Format::Lines,
+            spec.format != RecordFormat::Lines,
             "a table has lines, and no records of one length",
         ),
         (spec.zero_terminated, "rows of a table do not end with NUL"),
@@ -269,11 +269,11 @@ fn delimiter_of(spec: &SortSpec) -> Result<Option<u8>> {
 }
 
 /// The keys that the options ask for: at least one, without a name where it is for all columns.
-fn asked_of(spec: &SortSpec) -> Result<Vec<Asked>> {
+fn asked_of(spec: &SortSpec) -> Result<Vec<RequestedKey>> {
     let letters = letters_of(spec)?;
     if spec.key.is_empty() {
         let name = Vec::new();
-        return Ok(vec![Asked { name, letters }]);
+        return Ok(vec![RequestedKey { name, letters }]);
     }
     let mut asked = Vec::new();
     for given in &spec.key {
@@ -289,7 +289,7 @@ fn asked_of(spec: &SortSpec) -> Result<Vec<Asked>> {
 }
 
 /// A column with what stands behind it.
-fn asked_in(field: &[u8], otherwise: &str) -> Result<Asked> {
+fn asked_in(field: &[u8], otherwise: &str) -> Result<RequestedKey> {
     let mut words = Vec::new();
     let mut name = field;
     while let Some(colon) = memchr::memrchr(b':', name) {
@@ -311,7 +311,7 @@ fn asked_in(field: &[u8], otherwise: &str) -> Result<Asked> {
         return Err(wrong("a key names no column")
             .advise("give columns with commas between them: price:num:desc,name"));
     }
-    Ok(Asked { name, letters })
+    Ok(RequestedKey { name, letters })
 }
 
 /// What the options say of keys that say nothing of themselves.
@@ -408,7 +408,7 @@ fn shown(names: &[Vec<u8>]) -> String {
         }
         let name = cut(name);
         characters += name.chars().count();
-        all.push(name);
+        all.push(format!("\"{name}\"")); // blanks in it would not be seen
     }
     if names.len() > all.len() {
         all.push(format!("and {} more", names.len() - all.len()));
@@ -429,12 +429,12 @@ mod tests {
         (String::from_utf8(asked.name).unwrap(), asked.letters)
     }
 
-    fn table(names: &[&str]) -> Table {
+    fn table(names: &[&str]) -> InputTable {
         let spec = SortSpec {
             csv: true,
             ..SortSpec::default()
         };
-        let mut table = Table::of(&spec).unwrap().unwrap();
+        let mut table = InputTable::of(&spec).unwrap().unwrap();
         table.names = names.iter().map(|name| name.as_bytes().to_vec()).collect();
         table
     }
@@ -485,8 +485,11 @@ mod tests {
         );
         let names: Vec<Vec<u8>> = (0..9).map(|_| vec![b'a'; 99]).collect();
         let name = "a".repeat(99);
-        assert_eq!(shown(&names), format!("{name}, {name}, {name}, and 6 more"));
-        assert_eq!(shown(&names[..2]), format!("{name}, {name}"));
+        assert_eq!(
+            shown(&names),
+            format!("\"{name}\", \"{name}\", \"{name}\", and 6 more")
+        );
+        assert_eq!(shown(&names[..2]), format!("\"{name}\", \"{name}\""));
     }
 
     #[test]

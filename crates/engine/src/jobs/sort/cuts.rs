@@ -8,24 +8,24 @@
 //!
 //! Most blocks have no quotes: one look at them is enough. All bytes before the last offset are read here, once.
 
-use super::columns::Table;
-use crate::error::Result;
-use crate::jobs::steps::Job;
-use crate::record::table::RowEnds;
-use crate::split::Split;
-use crate::split::records::moved;
-use crate::storage::input::InputFile;
-use crate::storage::stores::Stores;
-use crate::storage::window::in_order;
-use crate::storage::{Caching, ReadFile};
+use super::columns::InputTable;
+use crate::jobs::steps::RunningJob;
+use gristmill_base::error::Result;
+use gristmill_base::record::table::RowEnds;
+use gristmill_storage::input::InputFile;
+use gristmill_storage::io::window::in_order;
+use gristmill_storage::stores::Stores;
+use gristmill_storage::{Caching, ReadFile};
+use gristmill_tasks::split::Split;
+use gristmill_tasks::split::records::moved;
 
 /// Bytes that are read at once.
 const SCAN_BYTES: usize = 4 << 20;
 
 /// Moves the borders of splits to where rows begin, which takes a look at all bytes before them.
 pub(super) fn at_rows(
-    table: &Table,
-    job: &Job<'_>,
+    table: &InputTable,
+    job: &RunningJob<'_>,
     files: &[InputFile],
     splits: Vec<Split>,
 ) -> Result<Vec<Split>> {
@@ -47,10 +47,10 @@ struct Starts {
 impl Starts {
     fn of(
         &mut self,
-        job: &Job<'_>,
+        job: &RunningJob<'_>,
         (number, input): (usize, &InputFile),
         offset: u64,
-        table: &Table,
+        table: &InputTable,
     ) -> Result<u64> {
         if offset == 0 || offset >= input.stat.bytes {
             return Ok(offset);
@@ -136,9 +136,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::split::input_files;
-    use crate::storage::Output as _;
-    use crate::storage::memory::Memory;
+    use gristmill_storage::OutputStore as _;
+    use gristmill_storage::memory::Memory;
+    use gristmill_tasks::split::input_files;
     use proptest::prelude::*;
 
     fn text() -> impl Strategy<Value = Vec<u8>> {

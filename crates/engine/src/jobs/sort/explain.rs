@@ -1,26 +1,26 @@
 //! What `explain` says of a sort.
 
 use super::plan::Sort;
-use crate::error::{Result, show_bytes};
-use crate::jobs::steps::Job;
+use crate::jobs::steps::RunningJob;
 use crate::jobs::steps::explain::{OUTPUT, PlannedRuns, by_runs, memory, stage};
 use crate::plan::disk::RunDisk;
 use crate::plan::explain::Explanation;
-use crate::record::shape::Shape;
+use gristmill_base::error::{Result, show_bytes};
+use gristmill_base::record::shape::Shape;
 
 /// What is different of tasks with a stream.
 const STREAMS_HERE: &str = "; tasks that read or write a stream run in the main process";
 
 /// The plan of a sort.
 pub(super) fn of_plan<S: Shape>(
-    job: &Job<'_>,
+    job: &RunningJob<'_>,
     sort: &Sort<'_, S>,
     files: usize,
     bytes: u64,
     streams: Vec<String>,
     (samples, tasks, disk): (u64, u64, RunDisk),
 ) -> Result<Explanation> {
-    let (spec, numbers) = (sort.spec, &sort.numbers);
+    let (spec, memory_layout) = (sort.spec, &sort.memory_layout);
     let reason = sort_reason(job, sort, !streams.is_empty());
     let are_all = streams.is_empty() && sort.compressed == 0;
     let mut explained = Explanation {
@@ -30,7 +30,7 @@ pub(super) fn of_plan<S: Shape>(
         reason,
         ..job.explanation(files, bytes)
     };
-    by_runs(&mut explained, numbers, tasks, (sort.grown, are_all));
+    by_runs(&mut explained, memory_layout, tasks, (sort.grown, are_all));
     if samples > 0 {
         explained.stages.insert(0, stage("sample", samples, 0, 0));
     }
@@ -80,7 +80,7 @@ fn leave_unknown(explained: &mut Explanation, compressed: usize) {
 }
 
 /// Why a sort goes the way it does.
-fn sort_reason<S: Shape>(job: &Job<'_>, sort: &Sort<'_, S>, reads_stream: bool) -> String {
+fn sort_reason<S: Shape>(job: &RunningJob<'_>, sort: &Sort<'_, S>, reads_stream: bool) -> String {
     if sort.fits {
         return "all runs have room in the budget".to_owned();
     }

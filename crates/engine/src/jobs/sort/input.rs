@@ -4,28 +4,28 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use super::SortSpec;
-use super::columns::Table;
-use crate::codec::Codec;
-use crate::error::Result;
-use crate::names::show_path;
-use crate::record::shape::Shape;
-use crate::split::text::codec_of_whole;
-use crate::split::{Named, files_of, not_a_file, states_another_length};
-use crate::storage::Caching;
-use crate::storage::input::InputFile;
-use crate::storage::location::{DASH, Location};
-use crate::storage::stores::Stores;
-use crate::storage::stream::{File, is_special, open_to_read, standard};
+use super::columns::InputTable;
+use gristmill_base::error::Result;
+use gristmill_base::names::show_path;
+use gristmill_base::record::shape::Shape;
+use gristmill_storage::Caching;
+use gristmill_storage::codec::Codec;
+use gristmill_storage::input::InputFile;
+use gristmill_storage::io::stream::{File, is_special, open_to_read, standard};
+use gristmill_storage::location::{DASH, Location};
+use gristmill_storage::stores::Stores;
+use gristmill_tasks::split::text::codec_of_whole;
+use gristmill_tasks::split::{ResolvedInput, files_of, not_a_file, states_another_length};
 
 /// The input: files, and streams between them.
 #[derive(Debug)]
-pub(super) struct Input {
+pub(super) struct SortInput {
     pub(super) files: Vec<InputFile>,
     /// How each file is compressed.
     pub(super) codecs: Vec<Option<Codec>>,
     pub(super) streams: Vec<InputStream>,
     /// What its rows are, where it is a table.
-    pub(super) table: Option<Table>,
+    pub(super) table: Option<InputTable>,
 }
 
 /// A stream.
@@ -40,9 +40,9 @@ pub(super) struct InputStream {
     pub(super) begun: Vec<u8>,
 }
 
-impl Input {
+impl SortInput {
     pub(super) fn find(store: &Stores, spec: &SortSpec) -> Result<Self> {
-        let mut input = Input {
+        let mut input = SortInput {
             files: Vec::new(),
             codecs: Vec::new(),
             streams: Vec::new(),
@@ -60,12 +60,12 @@ impl Input {
                 input.add_stream("standard input".into(), file);
             } else {
                 match files_of(store, name)? {
-                    Named::Files(files) => {
+                    ResolvedInput::Files(files) => {
                         files
                             .into_iter()
                             .try_for_each(|file| input.add(store, file))?;
                     }
-                    Named::Other => match name.local().filter(|path| is_special(path)) {
+                    ResolvedInput::Other => match name.local().filter(|path| is_special(path)) {
                         Some(path) => input.open_stream(path)?,
                         None => return Err(not_a_file(name)),
                     },
@@ -92,7 +92,7 @@ impl Input {
 
     /// The files alone, to be read again.
     pub(super) fn files_again(&self) -> Self {
-        Input {
+        SortInput {
             files: self.files.clone(),
             codecs: self.codecs.clone(),
             streams: Vec::new(),

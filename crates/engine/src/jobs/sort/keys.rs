@@ -5,13 +5,13 @@
 use gristmill_gnu_keys::Keys;
 
 use super::SortSpec;
-use super::input::Input;
-use crate::error::{Error, JobOption, Kind, Result};
-use crate::plan::format::Format;
-use crate::record::shape::{Ended, Keyed, Shape};
-use crate::spill::keyed::lines_of;
-use crate::storage::stores::Stores;
-use crate::task::parse_keys;
+use super::input::SortInput;
+use crate::plan::format::RecordFormat;
+use gristmill_base::error::{Error, JobOption, Kind, Result};
+use gristmill_base::record::shape::{EndedLineShape, Keyed, Shape};
+use gristmill_storage::stores::Stores;
+use gristmill_tasks::spill::keyed::lines_of;
+use gristmill_tasks::task::parse_keys;
 
 /// Bytes in front of a code.
 const HEADER_BYTES: usize = 8;
@@ -78,7 +78,7 @@ impl SortKeys {
         if keys.is_plain() && !keys.zero_terminated() {
             return Ok(None);
         }
-        if spec.format != Format::Lines {
+        if spec.format != RecordFormat::Lines {
             let message = "keys and zero_terminated are for lines, and records of one length have a key of their own";
             return Err(Error::new(Kind::BadOption, "read the options", message)
                 .advise("say in the format how long the key is: fixed:LEN:KEYLEN"));
@@ -93,7 +93,7 @@ impl SortKeys {
     }
 
     /// Where lines end.
-    pub(super) fn lines(&self) -> Ended {
+    pub(super) fn lines(&self) -> EndedLineShape {
         lines_of(&self.keys)
     }
 
@@ -109,7 +109,7 @@ impl SortKeys {
     }
 
     /// How much longer lines become, as far as a few of them tell.
-    pub(super) fn growth(&self, store: &Stores, input: &Input) -> Result<Growth> {
+    pub(super) fn growth(&self, store: &Stores, input: &SortInput) -> Result<Growth> {
         let looked = input.look(store, self.lines())?;
         let mut code = Vec::new();
         Ok(Growth::of(looked.iter().map(|line| {
@@ -167,7 +167,7 @@ fn words_of(spec: &SortSpec) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Spelling;
+    use gristmill_base::error::Spelling;
 
     fn advice(key: &str) -> Option<String> {
         let spec = SortSpec {

@@ -11,30 +11,32 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::input::Input;
+use super::input::SortInput;
 use super::keys::SortKeys;
 use super::output::output_share;
-use super::{Output, SortSpec, Sorted, prove, sorted};
-use crate::budget::{Budget, Reservation};
-use crate::driver::{Plan, Stage};
-use crate::error::{Error, Kind, Result, show_bytes};
-use crate::jobs::runs::{Borders, RunOutcome, Targets, count_runs};
-use crate::jobs::steps::explain::{PlannedRuns, memory, stage};
-use crate::jobs::steps::lay_out::lay_out;
-use crate::jobs::steps::{Job, lock, wrong_report};
-use crate::order::borders::borders_from_sample;
-use crate::order::lines::{ASCENDING, POSITIONS, Scattered, Staging, shortened};
+use super::plan::{PLACES_PER_TASK, sample_tasks};
+use super::{SortOutcome, SortOutput, SortSpec, prove, sorted};
+use crate::driver::{Next, Reports, StagedPlan, stage};
+use crate::jobs::runs::{RunOutcome, Targets, count_runs};
+use crate::jobs::steps::RunningJob;
+use crate::jobs::steps::explain::{self, PlannedRuns, memory};
+use crate::jobs::steps::map_inputs::map_inputs;
 use crate::plan::explain::Explanation;
-use crate::plan::format::Format;
-use crate::record::arena::layout_bytes;
-use crate::record::shape::{Lines, Shape};
-use crate::reduce::lines::oversized_bytes;
-use crate::split::records::at_records;
-use crate::split::{Split, splits};
-use crate::storage::Caps;
-use crate::task::{
-    GATHER_WORKER_BYTES, GatherLinesSpec, InMemory, InProcess, LinePlan, MergeTarget, Node,
-    SampleKeysSpec, ScatterLinesSpec, TaskContext, TaskReport, TaskSpec,
+use crate::plan::format::RecordFormat;
+use gristmill_base::budget::Budget;
+use gristmill_base::error::{Error, Kind, Result, show_bytes};
+use gristmill_base::order::borders::borders_from_sample;
+use gristmill_base::order::lines::{ASCENDING, LineStaging, POSITIONS, ScatteredLines, shortened};
+use gristmill_base::record::arena::layout_bytes;
+use gristmill_base::record::shape::{LineShape, Shape};
+use gristmill_base::sync::lock;
+use gristmill_storage::Caps;
+use gristmill_tasks::reduce::lines::oversized_bytes;
+use gristmill_tasks::split::records::at_records;
+use gristmill_tasks::split::{Split, splits};
+use gristmill_tasks::task::{
+    GATHER_WORKER_BYTES, GatherLinesSpec, InMemory, InProcess, LinePlan, MergeTarget, NodeContext,
+    SampleKeysSpec, ScatterLinesReport, ScatterLinesSpec, TaskContext,
 };
 
 /// Input below which runs do: cutting it would cost more than it saves.
@@ -60,7 +62,7 @@ const FIXED_BYTES: u64 = 2 << 20;
 /// A sort of lines in memory that is planned.
 #[derive(Debug)]
 pub(super) struct LineSort {
-    shape: Lines,
+    shape: LineShape,
     bytes: u64,
     buckets: usize,
     splits: Vec<Split>,
@@ -74,12 +76,16 @@ pub(super) struct LineSort {
 
 impl LineSort {
     /// The plan; nothing where the lines go by runs.
-    pub(super) fn of(job: &Job<'_>, spec: &SortSpec, input: &Input) -> Result<Option<Self>> {
+    pub(super) fn of(
+        job: &RunningJob<'_>,
+        spec: &SortSpec,
+        input: &SortInput,
+    ) -> Result<Option<Self>> {
         let bytes = input.bytes();
         if bytes < BYTES_MIN || !is_plain(job, spec, input)? {
             return Ok(None);
         }
-        let shape = Lines {
+        let shape = LineShape {
             descending: spec.reverse,
         };
         let sizes: Vec<u64> = input.files.iter().map(|file| file.stat.bytes).collect();
@@ -90,8 +96,8 @@ impl LineSort {
             (bytes / (workers * SPLITS_PER_WORKER)).clamp(SPLIT_BYTES_MIN, SPLIT_BYTES_MAX);
         let cut = splits(&sizes, target, 1);
         let lines = bytes / input.typical_line(job.store())?.max(1);
-        let entry_bytes = Scattered::bytes(lines + lines / 4, cut.len() as u64, buckets);
-        let worker_bytes = workers * (GATHER_WORKER_BYTES + Staging::bytes(buckets));
+        let entry_bytes = ScatteredLines::bytes(lines + lines / 4, cut.len() as u64, buckets);
+        let worker_bytes = workers * (GATHER_WORKER_BYTES + LineStaging::bytes(buckets));
         let mut planned = LineSort {
             shape,
             bytes,
@@ -116,16 +122,16 @@ impl LineSort {
     /// Sorts. Sets `writing` when output may have been written: until then runs can do what this cannot.
     pub(super) fn run(
         &self,
-        job: &mut Job<'_>,
-        input: &Input,
-        output: &Output<'_>,
+        job: &mut RunningJob<'_>,
+        input: &SortInput,
+        output: &SortOutput<'_>,
         writing: &mut bool,
-    ) -> Result<Sorted> {
+    ) -> Result<SortOutcome> {
         let files = input.files.len();
         job.watched.planned(|| self.explain(job, files));
         let store = Arc::clone(&job.environment.store);
-        let arena = lay_out(&store, &input.files)?;
-        let node = Node::new(store, job.budget());
+        let arena = map_inputs(&store, &input.files)?;
+        let node = NodeContext::new(store, job.budget());
         let process = InProcess::Memory(InMemory::new(arena));
         let context = TaskContext::new(job.shared(input.files.clone()), node, process);
         let budget = context.node.budget.clone();
@@ -136,23 +142,16 @@ impl LineSort {
         let stages = Stages {
             shape: self.shape,
             bytes: self.bytes,
+            buckets: self.buckets,
             workers: job.workers,
-            sample: Some(self.sample(input)),
-            borders: self.borders(),
             splits: self.splits.clone(),
             targets: output.targets(&context.node.store, false, self.bytes),
-            plan: Arc::new(LinePlan {
-                shape: self.shape,
-                borders: Vec::new(),
-            }),
             budget,
-            large: None,
             outcome: Arc::clone(&outcome),
-            step: Step::default(),
         };
         let records = (self.shape.kind(), false);
         let places = output.places(Vec::new(), records, job.common.compress_runs);
-        let ended = job.run_kept(Box::new(stages), &context, &places);
+        let ended = job.run_kept(stages.plan(self.sample(input)), &context, &places);
         *writing = lock(&outcome).merging;
         ended.map_err(read_twice)?;
         let outcome = lock(&outcome);
@@ -162,7 +161,7 @@ impl LineSort {
     }
 
     /// What `explain` says of it.
-    pub(super) fn explain(&self, job: &Job<'_>, files: usize) -> Result<Explanation> {
+    pub(super) fn explain(&self, job: &RunningJob<'_>, files: usize) -> Result<Explanation> {
         let bytes = self.bytes;
         let shown = show_bytes(job.room().held_bytes + self.needed_bytes());
         let mut explained = Explanation {
@@ -183,9 +182,14 @@ impl LineSort {
         ];
         let ranges = (bytes / output_share(bytes)).max(1);
         explained.stages = vec![
-            stage("sample", self.sampled().div_ceil(PLACES_PER_TASK), 0, 0),
-            stage("map", self.splits.len() as u64, bytes, 0),
-            stage("reduce", ranges, 0, bytes),
+            explain::stage(
+                "sample",
+                self.sampled().div_ceil(PLACES_PER_TASK as u64),
+                0,
+                0,
+            ),
+            explain::stage("map", self.splits.len() as u64, bytes, 0),
+            explain::stage("reduce", ranges, 0, bytes),
         ];
         explained.disks = job.disks(Some(bytes), PlannedRuns::None)?;
         Ok(job.with_process(explained))
@@ -195,35 +199,17 @@ impl LineSort {
         self.buckets as u64 * SAMPLES_PER_BUCKET
     }
 
-    /// The stage that samples keys at even places.
-    fn sample(&self, input: &Input) -> Stage {
+    /// Tasks that sample keys at even places.
+    fn sample(&self, input: &SortInput) -> Vec<SampleKeysSpec> {
         let places = input.even_places(self.bytes / self.sampled());
-        let task = |places: &[(usize, u64)]| {
-            TaskSpec::SampleKeys(SampleKeysSpec {
-                places: places.to_vec(),
-                shape: self.shape.kind(),
-                keys: Vec::new(),
-                table: None,
-                decoded: Vec::new(),
-            })
+        let of_all = SampleKeysSpec {
+            places: Vec::new(),
+            shape: self.shape.kind(),
+            keys: Vec::new(),
+            table: None,
+            decoded: Vec::new(),
         };
-        let tasks = places.chunks(PLACES_PER_TASK as usize).map(task).collect();
-        Stage::new("sample", 0, tasks)
-    }
-
-    fn borders(&self) -> Borders {
-        let buckets = self.buckets;
-        Box::new(move |reports| {
-            let mut sample = Vec::new();
-            for report in reports {
-                match report {
-                    TaskReport::SampleKeys(keys) => sample.extend(keys),
-                    _ => return Err(wrong_report()),
-                }
-            }
-            let borders = borders_from_sample(ASCENDING, sample, buckets);
-            Ok(shortened(&borders))
-        })
+        sample_tasks(&places, &of_all)
     }
 }
 
@@ -235,12 +221,9 @@ fn read_twice(error: Error) -> Error {
     error
 }
 
-/// Places that a task samples.
-const PLACES_PER_TASK: u64 = 1024;
-
 /// Whether these are lines without keys, from files of this machine to a file that tasks can write parts of, and tasks share
 /// memory.
-fn is_plain(job: &Job<'_>, spec: &SortSpec, input: &Input) -> Result<bool> {
+fn is_plain(job: &RunningJob<'_>, spec: &SortSpec, input: &SortInput) -> Result<bool> {
     let from_files = input.streams.is_empty()
         && !input.has_compressed()
         && !input.files.iter().any(|file| file.path.is_remote());
@@ -249,63 +232,56 @@ fn is_plain(job: &Job<'_>, spec: &SortSpec, input: &Input) -> Result<bool> {
     let to_parts = target
         .is_some_and(|target| !target.is_remote() && job.store().caps(target) == Caps::Ranges);
     let whole_lines =
-        spec.format == Format::Lines && !spec.is_table() && SortKeys::of(spec)?.is_none();
+        spec.format == RecordFormat::Lines && !spec.is_table() && SortKeys::of(spec)?.is_none();
     Ok(job.runner.shares_memory() && from_files && to_parts && whole_lines && !spec.unique)
 }
 
-/// The stages of the sort.
+/// What the stages of the sort know.
 struct Stages {
-    shape: Lines,
+    shape: LineShape,
     bytes: u64,
+    buckets: usize,
     workers: usize,
-    sample: Option<Stage>,
-    borders: Borders,
     splits: Vec<Split>,
     targets: Targets,
-    plan: Arc<LinePlan>,
     budget: Budget,
-    /// Memory for the buckets that are too large to be gathered, and for long lines, if there are any.
-    large: Option<Reservation>,
     outcome: Arc<Mutex<RunOutcome>>,
-    step: Step,
-}
-
-/// Which stage's reports come next.
-#[derive(Default)]
-enum Step {
-    /// None yet.
-    #[default]
-    Begin,
-    Sample,
-    Scatter,
-    Gather(Vec<MergeTarget>),
 }
 
 impl Stages {
-    fn scatter(&mut self, reports: Vec<TaskReport>) -> Result<Stage> {
-        self.plan = Arc::new(LinePlan {
-            shape: self.shape,
-            borders: (self.borders)(reports)?,
-        });
-        let task = |split: &Split| {
-            TaskSpec::ScatterLines(ScatterLinesSpec {
-                split: split.clone(),
-                plan: Arc::clone(&self.plan),
-            })
+    /// The plan, which begins with these tasks.
+    fn plan(self, sample: Vec<SampleKeysSpec>) -> StagedPlan {
+        let sample = stage("sample", 0, sample);
+        StagedPlan::new(sample.then(|keys| {
+            let keys = keys.into_iter().flatten().collect();
+            let borders = borders_from_sample(ASCENDING, keys, self.buckets);
+            let plan = LinePlan {
+                shape: self.shape,
+                borders: shortened(&borders),
+            };
+            Ok(self.scatter(Arc::new(plan)))
+        }))
+    }
+
+    fn scatter(self, plan: Arc<LinePlan>) -> Next {
+        let task = |split: &Split| ScatterLinesSpec {
+            split: split.clone(),
+            plan: Arc::clone(&plan),
         };
-        let tasks = self.splits.iter().map(task).collect();
-        Ok(Stage::new("map", self.bytes, tasks))
+        let map = stage("map", self.bytes, self.splits.iter().map(task));
+        map.then(move |reports| self.gather(reports, &plan))
     }
 
     /// The input side of the proof is complete here: what was read is counted.
-    fn gather(&mut self, reports: Vec<TaskReport>) -> Result<Stage> {
-        let mut sizes = vec![(0, 0); self.plan.borders.len() + 1];
+    fn gather(
+        mut self,
+        reports: Reports<ScatterLinesReport>,
+        plan: &Arc<LinePlan>,
+    ) -> Result<Next> {
+        let mut sizes = vec![(0, 0); plan.borders.len() + 1];
         let (mut inputs, mut longest) = (Vec::new(), 0);
         let mut outcome = lock(&self.outcome);
         for report in reports {
-            let TaskReport::ScatterLines(report) = report else {
-                return Err(wrong_report());
-            };
             inputs.push(report.output);
             outcome.records_read += report.records;
             outcome.bytes_read += report.bytes;
@@ -323,53 +299,32 @@ impl Stages {
         }
         (outcome.first_records, outcome.first_bytes) = (outcome.records_read, outcome.bytes_read);
         let targets = (self.targets)(&sizes)?;
+        // Memory for the buckets that are too large to be gathered, and for long lines.
         let large = oversized_bytes(&sizes, longest, self.workers, targets.len());
-        if large > 0 {
-            self.large = Some(self.budget.reserve("large buckets, long lines", large)?);
-        }
+        let large = match large {
+            0 => None,
+            large => Some(self.budget.reserve("large buckets, long lines", large)?),
+        };
         let inputs = Arc::new(inputs);
         let task = |target: &MergeTarget| match target {
-            MergeTarget::Ranges(ranges) => Ok(TaskSpec::GatherLines(GatherLinesSpec {
+            MergeTarget::Ranges(ranges) => Ok(GatherLinesSpec {
                 ranges: ranges.clone(),
                 inputs: Arc::clone(&inputs),
-                plan: Arc::clone(&self.plan),
-            })),
+                plan: Arc::clone(plan),
+            }),
             _ => Err(Error::bug(
                 "sort lines in memory",
                 "the output has no ranges",
             )),
         };
-        let tasks = targets.iter().map(task).collect::<Result<_>>()?;
+        let tasks = targets.iter().map(task).collect::<Result<Vec<_>>>()?;
         outcome.merging = true;
-        self.step = Step::Gather(targets);
-        Ok(Stage::new("reduce", outcome.bytes_read, tasks))
-    }
-
-    fn gathered(&mut self, reports: Vec<TaskReport>, targets: Vec<MergeTarget>) -> Result<()> {
-        let mut outcome = lock(&self.outcome);
-        for (report, target) in reports.into_iter().zip(targets) {
-            let TaskReport::GatherLines(proofs) = report else {
-                return Err(wrong_report());
-            };
-            outcome.merged.push((target, proofs));
-        }
-        Ok(())
-    }
-}
-
-impl Plan for Stages {
-    fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
-        match std::mem::take(&mut self.step) {
-            Step::Begin => {
-                self.step = Step::Sample;
-                Ok(self.sample.take())
-            }
-            Step::Sample => {
-                self.step = Step::Scatter;
-                self.scatter(reports).map(Some)
-            }
-            Step::Scatter => self.gather(reports).map(Some),
-            Step::Gather(targets) => self.gathered(reports, targets).map(|()| None),
-        }
+        let reduce = stage("reduce", outcome.bytes_read, tasks);
+        drop(outcome);
+        Ok(reduce.then(move |proofs| {
+            lock(&self.outcome).merged = targets.into_iter().zip(proofs).collect();
+            drop(large);
+            Ok(Next::end())
+        }))
     }
 }

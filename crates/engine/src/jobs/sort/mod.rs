@@ -25,43 +25,44 @@ mod table;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use self::columns::Table;
-use self::input::Input;
+use self::columns::InputTable;
+use self::input::SortInput;
 use self::keys::SortKeys;
 use self::lines::LineSort;
 pub(in crate::jobs) use self::options::SortSpec;
-use self::output::{Output, Written};
+use self::output::{SortOutput, WrittenFile};
 use self::plan::Sort;
 use super::kind::JobKind;
 use super::passes::Passes;
-use super::runs::{RunOutcome, RunSort, Step, count_runs};
-use super::steps::far::far_inputs;
+use super::runs::{RunOutcome, RunSort, count_runs};
 use super::steps::refusal::{FROM_STREAM, TO_STREAM};
-use super::steps::{self, Job, lock, refusal};
-use crate::codec::Codec;
-use crate::commit::SpillDirs;
-use crate::driver::Stage;
-use crate::error::{Error, Kind, Result};
+use super::steps::remote_inputs::remote_inputs;
+use super::steps::{self, RunningJob, refusal};
+use crate::driver::{StagedPlan, TypedStage};
 use crate::plan::disk::RunDisk;
 use crate::plan::explain::Explanation;
-use crate::plan::format::Format;
-use crate::record::checksum::Hex;
-use crate::record::shape::{Fixed, Lines, Shape, ShapeKind};
-use crate::spill::{LeftOut, Stream};
-use crate::split::check_whole_records;
-use crate::storage::LocalDisk;
-use crate::storage::agents::AGENT_PLACE;
-use crate::storage::layered::{Layered, MEMORY_PLACE};
-use crate::storage::location::{DASH, Location};
-use crate::storage::objects::Upload;
-use crate::task::{InProcess, Node, TaskContext};
+use crate::plan::format::RecordFormat;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::record::checksum::Hex;
+use gristmill_base::record::shape::{Fixed, LineShape, Shape, ShapeKind};
+use gristmill_base::sync::lock;
+use gristmill_storage::LocalDisk;
+use gristmill_storage::agents::AGENT_PLACE;
+use gristmill_storage::codec::Codec;
+use gristmill_storage::layered::{Layered, MEMORY_PLACE};
+use gristmill_storage::location::{DASH, Location};
+use gristmill_storage::objects::Upload;
+use gristmill_tasks::commit::SpillDirs;
+use gristmill_tasks::spill::{LeftOut, SharedStream};
+use gristmill_tasks::split::check_whole_records;
+use gristmill_tasks::task::{InProcess, NodeContext, TaskContext, TypedTask};
 
 impl JobKind for SortSpec {
-    fn output(&self) -> Option<steps::Output<'_>> {
+    fn output(&self) -> Option<steps::JobOutput<'_>> {
         let output = self.output.as_ref()?;
         Some(match self.parts {
-            Some(_) => steps::Output::Directory(output),
-            None => steps::Output::File(output),
+            Some(_) => steps::JobOutput::Directory(output),
+            None => steps::JobOutput::File(output),
         })
     }
 
@@ -82,7 +83,7 @@ impl JobKind for SortSpec {
         Err(refusal(why, advice))
     }
 
-    fn explain(&self, job: &Job<'_>) -> Result<Explanation> {
+    fn explain(&self, job: &RunningJob<'_>) -> Result<Explanation> {
         match shape_of(self)? {
             ShapeKind::Fixed(shape) => explain_shape(job, self, shape),
             ShapeKind::Lines(shape) => explain_shape(job, self, shape),
@@ -91,7 +92,7 @@ impl JobKind for SortSpec {
         }
     }
 
-    fn run(&self, job: &mut Job<'_>) -> Result<()> {
+    fn run(&self, job: &mut RunningJob<'_>) -> Result<()> {
         match shape_of(self)? {
             ShapeKind::Fixed(shape) => run_shape(job, self, shape),
             ShapeKind::Lines(shape) => run_shape(job, self, shape),
@@ -105,14 +106,14 @@ impl JobKind for SortSpec {
 fn shape_of(spec: &SortSpec) -> Result<ShapeKind> {
     let descending = spec.reverse;
     if spec.is_table() {
-        return Ok(Table::shape().kind());
+        return Ok(InputTable::shape().kind());
     }
     if let Some(keys) = SortKeys::of(spec)? {
         return Ok(keys.shape().kind());
     }
     Ok(match spec.format {
-        Format::Lines => Lines { descending }.kind(),
-        Format::Fixed {
+        RecordFormat::Lines => LineShape { descending }.kind(),
+        RecordFormat::Fixed {
             record_bytes,
             key_bytes,
         } => {
@@ -127,9 +128,9 @@ fn shape_of(spec: &SortSpec) -> Result<ShapeKind> {
     })
 }
 
-fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<()> {
+fn run_shape<S: Shape>(job: &mut RunningJob<'_>, spec: &SortSpec, shape: S) -> Result<()> {
     let input = input_of(job, spec, shape, true)?;
-    if let Some(notice) = input.table.as_ref().and_then(Table::notice) {
+    if let Some(notice) = input.table.as_ref().and_then(InputTable::notice) {
         tell(job, notice);
     }
     if let Some(notice) = plain_notice(spec) {
@@ -150,7 +151,7 @@ fn run_shape<S: Shape>(job: &mut Job<'_>, spec: &SortSpec, shape: S) -> Result<(
         return Err(job.refusal(why));
     }
     job.take_inputs(&input.files, None)?;
-    let output = Output::begin(job, spec, &input)?;
+    let output = SortOutput::begin(job, spec, &input)?;
     let sorted = sort(job, spec, shape, input, &output)?;
     fill_report(job, &sorted);
     output.publish(job, &sorted)
@@ -169,9 +170,14 @@ fn plain_notice(spec: &SortSpec) -> Option<String> {
 }
 
 /// What is read; of a table, with its keys. What explains a job reads no stream.
-fn input_of<S: Shape>(job: &Job<'_>, spec: &SortSpec, shape: S, runs: bool) -> Result<Input> {
+fn input_of<S: Shape>(
+    job: &RunningJob<'_>,
+    spec: &SortSpec,
+    shape: S,
+    runs: bool,
+) -> Result<SortInput> {
     spec.check_parts()?;
-    let mut input = Input::find(job.store(), spec)?;
+    let mut input = SortInput::find(job.store(), spec)?;
     input.table = table::find(job, spec, &mut input, runs)?;
     if let ShapeKind::Fixed(fixed) = shape.kind() {
         let plain = input.files.iter().zip(&input.codecs);
@@ -190,12 +196,12 @@ fn input_of<S: Shape>(job: &Job<'_>, spec: &SortSpec, shape: S, runs: bool) -> R
 /// Sorts where the lines lie, or with runs in memory where they have room; should they turn out to be too many, or a record be
 /// too long for what that leaves, without.
 fn sort<S: Shape>(
-    job: &mut Job<'_>,
+    job: &mut RunningJob<'_>,
     spec: &SortSpec,
     shape: S,
-    input: Input,
-    output: &Output<'_>,
-) -> Result<Sorted> {
+    input: SortInput,
+    output: &SortOutput<'_>,
+) -> Result<SortOutcome> {
     if let Some(lines) = LineSort::of(job, spec, &input)? {
         let mut writing = false;
         match lines.run(job, &input, output, &mut writing) {
@@ -221,7 +227,7 @@ fn no_pairs() -> Error {
     Error::bug("sort the input", "no format of sort's holds pairs")
 }
 
-fn explain_shape<S: Shape>(job: &Job<'_>, spec: &SortSpec, shape: S) -> Result<Explanation> {
+fn explain_shape<S: Shape>(job: &RunningJob<'_>, spec: &SortSpec, shape: S) -> Result<Explanation> {
     let input = input_of(job, spec, shape, false)?;
     if let Some(lines) = LineSort::of(job, spec, &input)? {
         return lines.explain(job, input.files.len());
@@ -229,7 +235,7 @@ fn explain_shape<S: Shape>(job: &Job<'_>, spec: &SortSpec, shape: S) -> Result<E
     let sort = Sort::new(job, spec, shape, &input, true)?;
     let inputs = sort.about(job, &input)?;
     let tasks = (
-        sample_tasks(&sort.sample(&input)),
+        sample_count(sort.sample(&input).as_ref()),
         inputs.len() as u64,
         sort.disk(job, &input, &inputs),
     );
@@ -242,15 +248,15 @@ fn explain_shape<S: Shape>(job: &Job<'_>, spec: &SortSpec, shape: S) -> Result<E
         input.stream_names(),
         tasks,
     )?;
-    job.with_stores(explained, &far_inputs(&input.files))
+    job.with_stores(explained, &remote_inputs(&input.files))
 }
 
-fn sample_tasks(sample: &Option<Stage>) -> u64 {
-    sample.as_ref().map_or(0, |stage| stage.tasks.len() as u64)
+fn sample_count<K: TypedTask>(sample: Option<&TypedStage<K>>) -> u64 {
+    sample.map_or(0, |stage| stage.tasks() as u64)
 }
 
 /// What came out.
-struct Sorted {
+struct SortOutcome {
     input_bytes: u64,
     records: u64,
     bytes: u64,
@@ -261,7 +267,7 @@ struct Sorted {
     /// Headers in the output, which are no records: the first part has one, or none.
     headers: u64,
     /// The files of the output.
-    files: Vec<Written>,
+    files: Vec<WrittenFile>,
     /// Whether proofs may show keys: they are bytes of records.
     shows_keys: bool,
 }
@@ -270,22 +276,22 @@ impl<S: Shape> Sort<'_, S> {
     /// Runs the stages; sets `merging` when output may have been written.
     fn run(
         self,
-        job: &mut Job<'_>,
-        input: Input,
-        output: &Output<'_>,
+        job: &mut RunningJob<'_>,
+        input: SortInput,
+        output: &SortOutput<'_>,
         merging: &mut bool,
-    ) -> Result<Sorted> {
+    ) -> Result<SortOutcome> {
         let store = Arc::clone(&job.environment.store);
         let inputs = self.inputs(job, &input)?;
         let disk = self.disk(job, &input, &inputs);
         let (spill, runs) = self.places(job, &**store.disk(), output, disk)?;
         if !self.fits {
-            job.tell_of_runs(spill.folders());
+            job.tell_of_runs(&spill.folders());
         }
         let (input_bytes, streams) = (input.bytes(), input.stream_names());
         let compressed = input.has_compressed();
         let sample = self.sample(&input);
-        let tasks = (sample_tasks(&sample), inputs.len() as u64, disk);
+        let tasks = (sample_count(sample.as_ref()), inputs.len() as u64, disk);
         let files = input.files.len();
         job.watched
             .planned(|| explain::of_plan(job, &self, files, input_bytes, streams, tasks));
@@ -294,12 +300,12 @@ impl<S: Shape> Sort<'_, S> {
         let streams = input
             .streams
             .into_iter()
-            .map(|stream| Stream::new(stream.name, stream.file).behind(stream.begun));
+            .map(|stream| SharedStream::new(stream.name, stream.file).behind(stream.begun));
         let process = InProcess::Streams {
             inputs: streams.collect(),
             output: output.sink(job)?.map(|sink| sink as _),
         };
-        let node = Node::new(Arc::clone(&store), job.budget()).with_runs(run_store);
+        let node = NodeContext::new(Arc::clone(&store), job.budget()).with_runs(run_store);
         let context = TaskContext::new(job.shared(input.files), node, process);
         let _runs = context
             .node
@@ -310,22 +316,22 @@ impl<S: Shape> Sort<'_, S> {
         let mut places = output.places(runs, records, job.common.compress_runs);
         places.codes = self.codes(places.names.first());
         let run_sort = RunSort {
-            keys: self
-                .keys
-                .as_ref()
-                .map(|keys| keys.words.clone())
-                .unwrap_or_default(),
+            keys: self.key_words(),
             table: self.table.as_ref().map(|table| table.keys.clone()),
             input_bytes,
-            sample,
-            borders: self.borders(),
-            passes: Passes::new(&places, Vec::new(), self.numbers.clone()),
+            passes: Passes::new(&places, Vec::new(), self.memory_layout.clone()),
             inputs,
             targets: output.targets(&context.node.store, self.spec.unique, input_bytes),
             outcome: Arc::clone(&outcome),
-            step: Step::default(),
         };
-        let ended = job.run_kept(Box::new(run_sort), &context, &places);
+        let borders = self.borders();
+        let begin = match sample {
+            None => run_sort.begin(borders(Vec::new())),
+            Some(sample) => sample.then(move |keys| {
+                Ok(run_sort.begin(borders(keys.into_iter().flatten().collect())))
+            }),
+        };
+        let ended = job.run_kept(StagedPlan::new(begin), &context, &places);
         *merging = lock(&outcome).merging;
         ended?;
         let outcome = lock(&outcome);
@@ -342,9 +348,9 @@ impl<S: Shape> Sort<'_, S> {
     /// Where runs may go: memory, then the disks. Dropping the first value gives back what was made there.
     fn places<'s>(
         &self,
-        job: &Job<'_>,
+        job: &RunningJob<'_>,
         store: &'s dyn LocalDisk,
-        output: &Output<'_>,
+        output: &SortOutput<'_>,
         disk: RunDisk,
     ) -> Result<(SpillDirs<'s>, Vec<PathBuf>)> {
         if job.cluster().is_some() {
@@ -363,9 +369,9 @@ impl<S: Shape> Sort<'_, S> {
             Err(_) if self.fits => job.spill_places(store, &[])?,
             begun => begun?,
         };
-        places.extend_from_slice(spill.folders());
+        places.extend(spill.folders());
         if !self.fits {
-            job.check_room(store, spill.folders(), (disk, output.folder()))?;
+            job.check_room(store, &spill.folders(), (disk, output.folder()))?;
         }
         Ok((spill, places))
     }
@@ -382,7 +388,7 @@ impl<S: Shape> Sort<'_, S> {
     }
 
     /// Tells of rows that were left out.
-    fn tell_of_bad_rows(job: &mut Job<'_>, left_out: &LeftOut, first: &str) {
+    fn tell_of_bad_rows(job: &mut RunningJob<'_>, left_out: &LeftOut, first: &str) {
         let bad_rows = left_out.bad_rows;
         if bad_rows == 0 {
             return;
@@ -402,12 +408,12 @@ impl<S: Shape> Sort<'_, S> {
         tell(job, notice);
     }
 
-    fn sorted(&self, outcome: &RunOutcome) -> Sorted {
+    fn sorted(&self, outcome: &RunOutcome) -> SortOutcome {
         // A header is no record.
         let header = self.table.as_ref().and_then(|table| table.keys.header);
         let headers = u64::from(header.is_some());
         let sorted = sorted(outcome, self.spec.unique);
-        Sorted {
+        SortOutcome {
             records: sorted.records - headers,
             headers,
             shows_keys: !matches!(self.shape.kind(), ShapeKind::Keyed(_)),
@@ -441,11 +447,11 @@ fn prove<S: Shape>(
     outcome.check(unique)
 }
 
-fn sorted(outcome: &RunOutcome, unique: bool) -> Sorted {
+fn sorted(outcome: &RunOutcome, unique: bool) -> SortOutcome {
     let proofs = || outcome.merged.iter().flat_map(|(_, proofs)| proofs);
     let records: u64 = proofs().map(|proof| proof.records).sum();
     let duplicates = proofs().map(|proof| proof.duplicates).sum();
-    Sorted {
+    SortOutcome {
         input_bytes: outcome.bytes_read + outcome.left_out.bytes,
         records,
         bytes: proofs().map(|proof| proof.bytes).sum(),
@@ -457,18 +463,18 @@ fn sorted(outcome: &RunOutcome, unique: bool) -> Sorted {
         checksum: proofs().map(|proof| proof.checksum).sum(),
         uploads: proofs().filter_map(|proof| proof.upload.clone()).collect(),
         headers: 0,
-        files: Sorted::files_of(outcome),
+        files: SortOutcome::files_of(outcome),
         shows_keys: true,
     }
 }
 
 /// Tells the user something, at once and in the report.
-fn tell(job: &mut Job<'_>, notice: String) {
+fn tell(job: &mut RunningJob<'_>, notice: String) {
     job.control.notice(notice.clone());
     job.report.notices.push(notice);
 }
 
-fn fill_report(job: &mut Job<'_>, sorted: &Sorted) {
+fn fill_report(job: &mut RunningJob<'_>, sorted: &SortOutcome) {
     let report = &mut job.report;
     report.records = sorted.records;
     (report.input_bytes, report.output_bytes) = (sorted.input_bytes, sorted.bytes);

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use crate::jobs::kind::Described;
 use crate::plan::compression::OutputCompression;
-use crate::plan::format::Format;
+use crate::plan::format::RecordFormat;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
-use crate::storage::location::{DASH, Location};
-use crate::storage::stream::is_special;
+use gristmill_storage::io::stream::is_special;
+use gristmill_storage::location::{DASH, Location};
 
 options! {
     /// Options of `sort`, as given.
@@ -19,7 +19,7 @@ options! {
             "The file to write. If it exists, the finished output replaces it in one step, also if it is an input. With --parts: \
              a new directory.",
         ).short("o"),
-        format: Format = option(
+        format: RecordFormat = option(
             "lines",
             "What a record is: lines, fixed:LEN or fixed:LEN:KEYLEN (bytes).",
         ),
@@ -91,6 +91,7 @@ options! {
 impl Described for SortSpec {
     const COMMAND: CommandSpec = CommandSpec {
         name: "sort",
+        function: None,
         help: "Sort lines as LC_ALL=C sort does, tables by their columns, or records; files of any size.",
         details: "",
         example: "gristmill sort big.txt -o sorted.txt --memory 4G",

@@ -16,26 +16,26 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::input::Input;
+use super::input::SortInput;
 use super::plan::ranges;
-use super::{SortSpec, Sorted};
-use crate::codec::Codec;
-use crate::commit::{Committer, Made};
-use crate::error::{Error, Kind, Result, show_bytes};
+use super::{SortOutcome, SortSpec};
 use crate::jobs::runs::{RunOutcome, Targets};
-use crate::jobs::steps::{self, Job, OutputLocations, check_apart};
+use crate::jobs::steps::{self, OutputLocations, RunningJob, check_apart};
 use crate::jobs::success::{PartProof, Success, success_bytes};
 use crate::plan::sort::part_name;
-use crate::record::checksum::Hex;
-use crate::record::shape::ShapeKind;
-use crate::sorted_run::RunCompression;
-use crate::storage::location::{Location, parent_of};
-use crate::storage::objects::{OBJECT_BYTES_MAX, Upload};
-use crate::storage::staged::staged;
-use crate::storage::stores::Stores;
-use crate::storage::stream::{File, Sink, open_to_write, standard};
-use crate::storage::{Caching, Caps, WriteFile as _};
-use crate::task::{MergeTarget, WholeFile};
+use gristmill_base::error::{Error, Kind, Result, show_bytes};
+use gristmill_base::record::checksum::Hex;
+use gristmill_base::record::shape::ShapeKind;
+use gristmill_storage::codec::Codec;
+use gristmill_storage::io::stream::{File, StreamWriter, open_to_write, standard};
+use gristmill_storage::location::{Location, parent_of};
+use gristmill_storage::objects::{OBJECT_BYTES_MAX, Upload};
+use gristmill_storage::sorted_run::RunCompression;
+use gristmill_storage::staged::staged;
+use gristmill_storage::stores::Stores;
+use gristmill_storage::{Caching, Caps, WriteFile as _};
+use gristmill_tasks::commit::{Committer, OutputManifest};
+use gristmill_tasks::task::{MergeTarget, WholeFile};
 
 /// What standard output is called in errors.
 const STDOUT: &str = "standard output";
@@ -67,12 +67,12 @@ pub(super) fn output_share(bytes: u64) -> u64 {
 }
 
 /// Where the records go.
-pub(super) struct Output<'a> {
-    place: Place<'a>,
+pub(super) struct SortOutput<'a> {
+    place: SortTarget<'a>,
     codec: Option<Codec>,
 }
 
-enum Place<'a> {
+enum SortTarget<'a> {
     File(Box<dyn Committer + 'a>),
     /// With the names of the parts.
     Parts(Box<dyn Committer + 'a>, Vec<PathBuf>),
@@ -82,14 +82,14 @@ enum Place<'a> {
     Collected(Box<dyn Committer + 'a>, Option<PathBuf>),
 }
 
-impl<'a> Output<'a> {
+impl<'a> SortOutput<'a> {
     /// Begins the output of a job.
-    pub(super) fn begin(job: &Job<'a>, spec: &SortSpec, input: &Input) -> Result<Self> {
+    pub(super) fn begin(job: &RunningJob<'a>, spec: &SortSpec, input: &SortInput) -> Result<Self> {
         let codec = spec.compress.codec();
         if let Some(target) = collected(job, spec) {
-            let committer = job.committer(steps::Output::File(target), (&[], 0))?;
-            let place = Place::Collected(committer, spec.stream().map(Path::to_owned));
-            return Ok(Output { place, codec });
+            let committer = job.committer(steps::JobOutput::File(target), (&[], 0))?;
+            let place = SortTarget::Collected(committer, spec.stream().map(Path::to_owned));
+            return Ok(SortOutput { place, codec });
         }
         let place = match (spec.target(), spec.stream(), spec.parts) {
             (Some(target), None, Some(parts)) => {
@@ -97,39 +97,39 @@ impl<'a> Output<'a> {
                 let suffix = codec.and_then(|codec| codec.suffixes().first());
                 let name = |part| format!("{}{}", part_name('r', part), suffix.unwrap_or(&""));
                 let names: Vec<PathBuf> = (0..parts).map(|part| name(part).into()).collect();
-                let output = steps::Output::Directory(target);
+                let output = steps::JobOutput::Directory(target);
                 let committer = job.committer(output, (&names, input.bytes()))?;
-                Place::Parts(committer, names)
+                SortTarget::Parts(committer, names)
             }
             (_, Some(path), _) => {
                 let opened = open_to_write(path, &job.control.flag())?;
-                Place::Stream(opened, path.to_owned())
+                SortTarget::Stream(opened, path.to_owned())
             }
             (Some(target), None, None) => {
                 if codec.is_none() && job.store().sends_parts(target) {
                     check_length(target, input.bytes())?;
                 }
-                Place::File(job.committer(steps::Output::File(target), (&[], 0))?)
+                SortTarget::File(job.committer(steps::JobOutput::File(target), (&[], 0))?)
             }
             (None, None, _) => {
                 let stdout = standard(std::io::stdout().as_fd(), STDOUT, true)?;
-                Place::Stream(stdout, STDOUT.into())
+                SortTarget::Stream(stdout, STDOUT.into())
             }
         };
-        Ok(Output { place, codec })
+        Ok(SortOutput { place, codec })
     }
 
     /// The tasks that write it.
     pub(super) fn targets(&self, stores: &Stores, unique: bool, input_bytes: u64) -> Targets {
         let codec = self.codec;
         let (committer, names) = match &self.place {
-            Place::Stream(..) => {
+            SortTarget::Stream(..) => {
                 return Box::new(move |_| Ok(vec![MergeTarget::Stream(codec)]));
             }
-            Place::File(committer) | Place::Collected(committer, _) => {
+            SortTarget::File(committer) | SortTarget::Collected(committer, _) => {
                 (committer, vec![PathBuf::new()])
             }
-            Place::Parts(committer, names) => (committer, names.clone()),
+            SortTarget::Parts(committer, names) => (committer, names.clone()),
         };
         let paths: Vec<_> = names.iter().map(|name| committer.path_of(name)).collect();
         let share = match paths.first().map(|path| stores.caps(path)) {
@@ -159,22 +159,22 @@ impl<'a> Output<'a> {
     /// Where runs go that do not fit in memory, where the user has not said.
     pub(super) fn spill_place(&self) -> Result<PathBuf> {
         match self.committer() {
-            Some(committer) => committer.spill_place(),
+            Some(committer) => committer.folder().spill_place(),
             None => Ok(PathBuf::from(".")),
         }
     }
 
     /// The folder of a job that writes files.
     pub(super) fn folder(&self) -> Option<&Path> {
-        self.committer().map(Committer::folder)
+        self.committer().map(|committer| committer.folder().path())
     }
 
     fn committer(&self) -> Option<&(dyn Committer + 'a)> {
         match &self.place {
-            Place::File(committer)
-            | Place::Parts(committer, _)
-            | Place::Collected(committer, _) => Some(&**committer),
-            Place::Stream(..) => None,
+            SortTarget::File(committer)
+            | SortTarget::Parts(committer, _)
+            | SortTarget::Collected(committer, _) => Some(&**committer),
+            SortTarget::Stream(..) => None,
         }
     }
 
@@ -186,17 +186,17 @@ impl<'a> Output<'a> {
         compression: RunCompression,
     ) -> OutputLocations {
         let (output, names, uploads) = match &self.place {
-            Place::File(committer) | Place::Collected(committer, _) => {
-                let path = committer.staged();
+            SortTarget::File(committer) | SortTarget::Collected(committer, _) => {
+                let path = committer.folder().staged();
                 let names = vec![path.file_name().unwrap_or_default().into()];
                 let uploads = vec![committer.path_of("".as_ref())];
                 (parent_of(&path).to_owned(), names, uploads)
             }
-            Place::Parts(committer, names) => {
+            SortTarget::Parts(committer, names) => {
                 let uploads = names.iter().map(|name| committer.path_of(name)).collect();
-                (committer.staged(), names.clone(), uploads)
+                (committer.folder().staged(), names.clone(), uploads)
             }
-            Place::Stream(..) => Default::default(),
+            SortTarget::Stream(..) => Default::default(),
         };
         OutputLocations {
             runs,
@@ -211,35 +211,35 @@ impl<'a> Output<'a> {
         }
     }
 
-    pub(super) fn sink(&self, job: &Job<'_>) -> Result<Option<Arc<Sink>>> {
-        let Place::Stream(file, name) = &self.place else {
+    pub(super) fn sink(&self, job: &RunningJob<'_>) -> Result<Option<Arc<StreamWriter>>> {
+        let SortTarget::Stream(file, name) = &self.place else {
             return Ok(None);
         };
         let again = file.try_clone();
         let file = again.map_err(|error| Error::from_io("use a stream", name, &error))?;
-        let sink = Sink::new(file, name.clone(), job.control.flag());
+        let sink = StreamWriter::new(file, name.clone(), job.control.flag());
         Ok(Some(Arc::new(sink)))
     }
 
     /// Gives the output its name, where it is no stream.
-    pub(super) fn publish(self, job: &mut Job<'_>, sorted: &Sorted) -> Result<()> {
+    pub(super) fn publish(self, job: &mut RunningJob<'_>, sorted: &SortOutcome) -> Result<()> {
         let (committer, names, success) = match self.place {
-            Place::Stream(..) => return Ok(()),
-            Place::Collected(committer, stream) => {
+            SortTarget::Stream(..) => return Ok(()),
+            SortTarget::Collected(committer, stream) => {
                 job.begin_commit()?;
                 let written = write_stream(job, stream.as_deref(), &sorted.uploads);
                 drop(committer); // with what was collected
                 return written;
             }
-            Place::File(committer) => (committer, Vec::new(), Vec::new()),
-            Place::Parts(committer, names) => {
+            SortTarget::File(committer) => (committer, Vec::new(), Vec::new()),
+            SortTarget::Parts(committer, names) => {
                 let proof = success(job, &*committer, &names, sorted)?;
                 job.report.parts = names.len();
                 (committer, names, success_bytes(&proof)?)
             }
         };
         job.begin_commit()?;
-        let made = Made {
+        let made = OutputManifest {
             names: &names,
             uploads: &sorted.uploads,
             success: &success,
@@ -249,22 +249,22 @@ impl<'a> Output<'a> {
 }
 
 /// Where what goes to a stream is collected, if agents make it.
-fn collected<'a>(job: &Job<'a>, spec: &SortSpec) -> Option<&'a Location> {
-    let is_far = job.cluster().is_some() && !spec.writes_file();
-    let output = job.asked.output.filter(|_| is_far);
-    output.map(steps::Output::path)
+fn collected<'a>(job: &RunningJob<'a>, spec: &SortSpec) -> Option<&'a Location> {
+    let is_remote = job.cluster().is_some() && !spec.writes_file();
+    let output = job.asked.output.filter(|_| is_remote);
+    output.map(steps::JobOutput::path)
 }
 
 /// Writes files that were collected to a stream.
-fn write_stream(job: &Job<'_>, stream: Option<&Path>, files: &[Upload]) -> Result<()> {
+fn write_stream(job: &RunningJob<'_>, stream: Option<&Path>, files: &[Upload]) -> Result<()> {
     let sink = match stream {
         Some(path) => {
             let opened = open_to_write(path, &job.control.flag())?;
-            Sink::new(opened, path.to_owned(), job.control.flag())
+            StreamWriter::new(opened, path.to_owned(), job.control.flag())
         }
         None => {
             let stdout = standard(std::io::stdout().as_fd(), STDOUT, true)?;
-            Sink::new(stdout, STDOUT.into(), job.control.flag())
+            StreamWriter::new(stdout, STDOUT.into(), job.control.flag())
         }
     };
     let mut written = 0;
@@ -316,21 +316,18 @@ impl SortSpec {
 
 /// What `_SUCCESS` says of the parts.
 fn success(
-    job: &Job<'_>,
+    job: &RunningJob<'_>,
     committer: &dyn Committer,
     names: &[PathBuf],
-    sorted: &Sorted,
+    sorted: &SortOutcome,
 ) -> Result<Success> {
-    let shown = |key: &Vec<u8>| {
-        let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-        Some(hex).filter(|_| key.len() <= SHOWN_KEY_BYTES)
-    };
+    let shown = |key: &Vec<u8>| (key.len() <= SHOWN_KEY_BYTES).then(|| hex::encode(key));
     let mut parts = Vec::with_capacity(names.len());
     for name in names {
         let path = committer.path_of(name);
         let of_part = sorted.files.iter().filter(|file| file.path == path);
         let mut part = PartProof {
-            name: crate::names::spell(name),
+            name: gristmill_base::names::spell(name),
             bytes: 0,
             records: 0,
             checksum: String::new(),
@@ -394,12 +391,13 @@ fn cut(sizes: &[(u64, u64)], parts: usize) -> Vec<Range<usize>> {
     cuts
 }
 
-impl Sorted {
+impl SortOutcome {
     /// The files that were written, with their proofs.
-    pub(super) fn files_of(outcome: &RunOutcome) -> Vec<Written> {
+    pub(super) fn files_of(outcome: &RunOutcome) -> Vec<WrittenFile> {
         let written = |target: &MergeTarget| match target {
             MergeTarget::Ranges(ranges) => {
-                let path = |range: &crate::task::RangeSpec| (range.file.path.clone(), false);
+                let path =
+                    |range: &gristmill_tasks::task::RangeSpec| (range.file.path.clone(), false);
                 ranges.iter().map(path).collect()
             }
             MergeTarget::File(file) => vec![(file.path.clone(), file.codec.is_some())],
@@ -407,7 +405,7 @@ impl Sorted {
         };
         let files = outcome.merged.iter().flat_map(|(target, proofs)| {
             let files = written(target).into_iter().zip(proofs);
-            files.map(|((path, is_compressed), proof)| Written {
+            files.map(|((path, is_compressed), proof)| WrittenFile {
                 path,
                 is_compressed,
                 proof: proof.clone(),
@@ -418,10 +416,10 @@ impl Sorted {
 }
 
 /// What was written of a file.
-pub(super) struct Written {
+pub(super) struct WrittenFile {
     path: Location,
     is_compressed: bool,
-    proof: crate::merge::output::MergeProof,
+    proof: gristmill_tasks::merge::output::MergeProof,
 }
 
 #[cfg(test)]

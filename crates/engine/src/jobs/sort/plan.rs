@@ -4,23 +4,19 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use super::SortSpec;
-use super::columns::Table;
-use super::input::Input;
+use super::columns::InputTable;
+use super::input::SortInput;
 use super::keys::{Growth, SortKeys};
 use super::table;
-use crate::budget::Room;
-use crate::codec::Codec;
-use crate::driver::Stage;
-use crate::error::Result;
-use crate::jobs::runs::Borders;
-use crate::jobs::steps::{Job, wrong_report};
-use crate::order::borders::{Border, borders_from_sample};
+use crate::driver::{TypedStage, stage};
+use crate::jobs::steps::RunningJob;
 use crate::plan::spill::MemoryLayout;
-use crate::record::shape::Shape;
-use crate::storage::location::Location;
-use crate::task::{
-    Codes, MergeTarget, OutputFile, RangeSpec, SampleKeysSpec, TaskReport, TaskSpec,
-};
+use gristmill_base::budget::JobMemory;
+use gristmill_base::error::Result;
+use gristmill_base::order::borders::{Border, borders_from_sample};
+use gristmill_base::record::shape::Shape;
+use gristmill_storage::location::Location;
+use gristmill_tasks::task::{Codes, MergeTarget, OutputFile, RangeSpec, SampleKeysSpec};
 
 /// Input below which one merge writes the output: cutting it would cost more than it saves.
 const CUT_BYTES_MIN: u64 = 32 << 20;
@@ -34,6 +30,9 @@ const BUCKETS_PER_PART: u64 = 4;
 
 /// Keys sampled for each bucket.
 const SAMPLES_PER_BUCKET: u64 = 32;
+
+/// Places that a task samples.
+pub(super) const PLACES_PER_TASK: usize = 1024;
 
 /// What a task reads at most where the runs stay in memory: what is sorted at once should not leave the caches too far
 /// behind, and tasks should end together.
@@ -49,8 +48,8 @@ pub(super) struct Sort<'a, S> {
     /// The keys of lines, where they have other ones than themselves.
     pub(super) keys: Option<SortKeys>,
     /// What rows are, where the input is a table.
-    pub(super) table: Option<Table>,
-    pub(super) numbers: MemoryLayout,
+    pub(super) table: Option<InputTable>,
+    pub(super) memory_layout: MemoryLayout,
     /// Bytes of the files' records in runs, which codes make longer.
     pub(super) grown: u64,
     /// What memory may hold of the runs.
@@ -70,10 +69,10 @@ pub(super) struct Sort<'a, S> {
 impl<'a, S: Shape> Sort<'a, S> {
     /// The plan; `in_memory` says whether memory may hold runs if it has room for them.
     pub(super) fn new(
-        job: &Job<'_>,
+        job: &RunningJob<'_>,
         spec: &'a SortSpec,
         shape: S,
-        input: &Input,
+        input: &SortInput,
         in_memory: bool,
     ) -> Result<Self> {
         let (typical, longest) = match shape.kind().record_bytes() {
@@ -96,40 +95,42 @@ impl<'a, S: Shape> Sort<'a, S> {
             planned_bytes + planned_bytes / 1000 + (input.files.len() as u64 + 64) * 16_384;
         let streams = input.has_unknown_bytes();
         let grown = (!streams && !input.has_compressed()).then_some(planned_bytes);
-        let plan = |room: Room| {
-            let numbers = MemoryLayout::new(room, workers, typical, longest)?;
-            let numbers = numbers.opening(job.runs_at_once);
+        let plan = |room: JobMemory| {
+            let memory_layout = MemoryLayout::new(room, workers, typical, longest)?;
+            let memory_layout = memory_layout.opening(job.runs_at_once);
             Ok(match grown {
-                Some(bytes) => numbers.for_input(bytes),
-                None => numbers,
+                Some(bytes) => memory_layout.for_input(bytes),
+                None => memory_layout,
             })
         };
         // Memory that is reserved and not touched costs nothing: long lines have room, and tasks are small.
-        let share_of = |numbers: &MemoryLayout| {
-            numbers
+        let share_of = |memory_layout: &MemoryLayout| {
+            memory_layout
                 .task_bytes()
                 .min(MEMORY_TASK_BYTES.max(known / FEW_RUNS))
         };
         // A pass would need room for all runs a second time.
-        let merged_at_once = |numbers: &MemoryLayout| {
-            let tasks = spill_tasks(planned_bytes, share_of(numbers), workers);
-            numbers.passes((tasks + tasks / 8) as usize) == 0
+        let merged_at_once = |memory_layout: &MemoryLayout| {
+            let tasks = spill_tasks(planned_bytes, share_of(memory_layout), workers);
+            memory_layout.passes((tasks + tasks / 8) as usize) == 0
         };
         let memory_runs = match (in_memory && job.runner.shares_memory(), streams) {
             (false, _) => room.free_bytes(),
             (true, true) => room.free_bytes() / 2,
             (true, false) => runs_bytes,
         };
-        let (numbers, memory_runs) = match plan(room.less(memory_runs)) {
-            Ok(numbers) if streams => (numbers.beside_runs(), memory_runs),
-            Ok(numbers) if merged_at_once(&numbers) => (numbers.in_memory(), memory_runs),
+        let (memory_layout, memory_runs) = match plan(room.less(memory_runs)) {
+            Ok(memory_layout) if streams => (memory_layout.beside_runs(), memory_runs),
+            Ok(memory_layout) if merged_at_once(&memory_layout) => {
+                (memory_layout.in_memory(), memory_runs)
+            }
             _ => (plan(room)?, 0),
         };
         let fits = memory_runs > 0 && !streams;
         let share_bytes = if fits {
-            share_of(&numbers)
+            share_of(&memory_layout)
         } else {
-            numbers.task_bytes()
+            memory_layout.task_bytes()
         };
         // Of the lines that codes are put in front of, fewer fill the memory.
         let share_bytes = (share_bytes as f64 / growth.planned) as u64;
@@ -138,7 +139,7 @@ impl<'a, S: Shape> Sort<'a, S> {
             shape,
             keys,
             table: input.table.clone(),
-            numbers,
+            memory_layout,
             grown: (known as f64 * growth.seen) as u64,
             memory_runs,
             fits,
@@ -150,43 +151,40 @@ impl<'a, S: Shape> Sort<'a, S> {
     }
 
     /// The stage that samples keys at even places, where the output is cut.
-    pub(super) fn sample(&self, input: &Input) -> Option<Stage> {
+    pub(super) fn sample(&self, input: &SortInput) -> Option<TypedStage<SampleKeysSpec>> {
         if self.buckets == 1 {
             return None;
         }
         let count = self.buckets as u64 * SAMPLES_PER_BUCKET;
         let places = input.even_places(input.bytes() / count);
-        let shape = self.shape.kind();
-        let keys = self
-            .keys
-            .as_ref()
-            .map(|keys| keys.words.clone())
-            .unwrap_or_default();
-        let table = self.table.as_ref().map(|table| table.keys.clone());
-        let task = |places: &[(usize, u64)], decoded: &[(usize, Codec)]| {
-            TaskSpec::SampleKeys(SampleKeysSpec {
-                places: places.to_vec(),
-                decoded: decoded.to_vec(),
-                shape,
-                keys: keys.clone(),
-                table: table.clone(),
-            })
+        let of_all = SampleKeysSpec {
+            places: Vec::new(),
+            decoded: Vec::new(),
+            shape: self.shape.kind(),
+            keys: self.key_words(),
+            table: self.table.as_ref().map(|table| table.keys.clone()),
         };
         let codecs = input.codecs.iter().enumerate();
         let decoded: Vec<_> = codecs
             .filter_map(|(file, codec)| codec.map(|codec| (file, codec)))
             .collect();
-        let mut tasks: Vec<_> = places
-            .chunks(1024)
-            .map(|places| task(places, &[]))
-            .collect();
-        tasks.extend(decoded.chunks(16).map(|decoded| task(&[], decoded)));
-        (!tasks.is_empty()).then(|| Stage::new("sample", 0, tasks))
+        let mut tasks = sample_tasks(&places, &of_all);
+        tasks.extend(decoded.chunks(16).map(|decoded| SampleKeysSpec {
+            decoded: decoded.to_vec(),
+            ..of_all.clone()
+        }));
+        (!tasks.is_empty()).then(|| stage("sample", 0, tasks))
+    }
+
+    /// GNU sort's options for keys; none where lines have none.
+    pub(super) fn key_words(&self) -> Vec<String> {
+        let words = self.keys.as_ref().map(|keys| keys.words.clone());
+        words.unwrap_or_default()
     }
 
     /// What gives lines of an output, whose first file is named, their codes again.
     pub(super) fn codes(&self, first_file: Option<&PathBuf>) -> Option<Codes> {
-        let rows = |table: &Table| Codes::Rows {
+        let rows = |table: &InputTable| Codes::Rows {
             table: table.keys.clone(),
             first_file: first_file.cloned().unwrap_or_default(),
         };
@@ -195,18 +193,11 @@ impl<'a, S: Shape> Sort<'a, S> {
         of_table.or_else(|| self.keys.as_ref().map(lines))
     }
 
-    /// Where runs are cut, from the reports of the sample tasks.
-    pub(super) fn borders(&self) -> Borders {
+    /// Where runs are cut, from sampled keys.
+    pub(super) fn borders(&self) -> impl FnOnce(Vec<Border>) -> Vec<Border> + Send + use<S> {
         let (shape, buckets) = (self.shape, self.buckets);
         let together = self.together;
-        Box::new(move |reports| {
-            let mut sample = Vec::new();
-            for report in reports {
-                match report {
-                    TaskReport::SampleKeys(keys) => sample.extend(keys),
-                    _ => return Err(wrong_report()),
-                }
-            }
+        move |sample| {
             let mut borders = borders_from_sample(shape, sample, buckets);
             if together {
                 borders.iter_mut().for_each(|border| border.position = 0);
@@ -218,9 +209,21 @@ impl<'a, S: Shape> Sort<'a, S> {
                 position: 0,
             });
             borders.resize(buckets - 1, last);
-            Ok(borders)
-        })
+            borders
+        }
     }
+}
+
+/// Tasks that sample keys at `places`, 1,024 each; what else they know is that of `of_all`.
+pub(super) fn sample_tasks(
+    places: &[(usize, u64)],
+    of_all: &SampleKeysSpec,
+) -> Vec<SampleKeysSpec> {
+    let task = |places: &[(usize, u64)]| SampleKeysSpec {
+        places: places.to_vec(),
+        ..of_all.clone()
+    };
+    places.chunks(PLACES_PER_TASK).map(task).collect()
 }
 
 /// Buckets of an output: several where several tasks write it. How much is read may not be known.

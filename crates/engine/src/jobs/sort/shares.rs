@@ -8,29 +8,38 @@
 use std::ops::Range;
 
 use super::cuts::at_rows;
-use super::input::Input;
+use super::input::SortInput;
 use super::plan::{Sort, spill_tasks};
-use crate::error::Result;
-use crate::jobs::steps::Job;
+use crate::jobs::steps::RunningJob;
 use crate::plan::disk::RunDisk;
-use crate::record::shape::Shape;
-use crate::split::records::at_records;
-use crate::split::{Split, bytes_of, splits, stride};
-use crate::task::SpillInput;
+use gristmill_base::error::Result;
+use gristmill_base::record::shape::Shape;
+use gristmill_tasks::split::records::at_records;
+use gristmill_tasks::split::{Split, bytes_of, splits, stride};
+use gristmill_tasks::task::SpillInput;
 
 impl<S: Shape> Sort<'_, S> {
     /// What the tasks read.
-    pub(super) fn inputs(&self, job: &Job<'_>, input: &Input) -> Result<Vec<SpillInput>> {
+    pub(super) fn inputs(
+        &self,
+        job: &RunningJob<'_>,
+        input: &SortInput,
+    ) -> Result<Vec<SpillInput>> {
         self.shares(job, input, true)
     }
 
     /// About what the tasks read: where rows begin in tables, nobody has looked yet.
-    pub(super) fn about(&self, job: &Job<'_>, input: &Input) -> Result<Vec<SpillInput>> {
+    pub(super) fn about(&self, job: &RunningJob<'_>, input: &SortInput) -> Result<Vec<SpillInput>> {
         self.shares(job, input, self.table.is_none())
     }
 
     /// The disk that their runs need, as far as lengths of files tell.
-    pub(super) fn disk(&self, job: &Job<'_>, input: &Input, inputs: &[SpillInput]) -> RunDisk {
+    pub(super) fn disk(
+        &self,
+        job: &RunningJob<'_>,
+        input: &SortInput,
+        inputs: &[SpillInput],
+    ) -> RunDisk {
         let share = self.grown as f64 / input.bytes().max(1) as f64;
         let run = |input_bytes: u64| (input_bytes as f64 * share) as u64;
         let runs = inputs.iter().map(|read| {
@@ -43,14 +52,19 @@ impl<S: Shape> Sort<'_, S> {
             })
         });
         RunDisk::of(
-            &self.numbers,
+            &self.memory_layout,
             runs.collect(),
             self.buckets as u64,
             job.workers,
         )
     }
 
-    fn shares(&self, job: &Job<'_>, input: &Input, exactly: bool) -> Result<Vec<SpillInput>> {
+    fn shares(
+        &self,
+        job: &RunningJob<'_>,
+        input: &SortInput,
+        exactly: bool,
+    ) -> Result<Vec<SpillInput>> {
         // Rows of a stream are told by one reader alone.
         let readers = self.table.as_ref().map_or(job.workers, |_| 1);
         let mut streams = input.streams.iter().enumerate().peekable();
@@ -79,8 +93,8 @@ impl<S: Shape> Sort<'_, S> {
     /// Shares of the files with these numbers.
     fn between(
         &self,
-        job: &Job<'_>,
-        input: &Input,
+        job: &RunningJob<'_>,
+        input: &SortInput,
         numbers: Range<usize>,
         exactly: bool,
     ) -> Result<Vec<SpillInput>> {

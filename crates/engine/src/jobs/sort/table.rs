@@ -1,50 +1,51 @@
-//! Tables: their headers, which are read before anything else.
+//! The headers of tables: a sort of tables reads the first row of each file and stream before anything else.
 //!
-//! Every file begins with a header, the same one. The first one is kept, and is the first row of the output. Without headers,
-//! the first row says how many columns there are.
+//! Every file begins with the same header. The output begins with it, too, as the first file has it. With `--no-header` the
+//! first row only tells how many columns there are.
 
 use super::SortSpec;
-use super::columns::Table;
-use super::input::Input;
+use super::columns::InputTable;
+use super::input::SortInput;
 use super::keys::Growth;
-use crate::codec::{Codec, Coding, open_file};
-use crate::error::{Error, Kind, Result};
-use crate::jobs::steps::Job;
-use crate::record::shape::Ended;
-use crate::record::table::{RowEnds, has_lone_cr};
-use crate::record::table_keys::{RowCodes, TableSource};
-use crate::spill::FirstBytes;
-use crate::spill::rows::never_closes;
-use crate::storage::Caching;
-use crate::storage::input::InputFile;
-use crate::storage::stores::Stores;
-use crate::storage::stream::{File, read_some};
+use crate::jobs::steps::RunningJob;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::record::shape::EndedLineShape;
+use gristmill_base::record::table::{RowEnds, has_lone_cr};
+use gristmill_base::record::table_keys::{RowCodes, TableSource};
+use gristmill_storage::Caching;
+use gristmill_storage::codec::{Codec, Coding, open_file};
+use gristmill_storage::input::InputFile;
+use gristmill_storage::io::stream::{File, read_some};
+use gristmill_storage::stores::Stores;
+use gristmill_tasks::spill::FirstBytes;
+use gristmill_tasks::spill::rows::never_closes;
 
 /// The longest header.
 const HEADER_BYTES_MAX: usize = 8 << 20;
 
-/// Bytes that are read at once to find the header.
+/// Bytes that are read at once to find the end of the header.
 const LOOK_BYTES: usize = 64 << 10;
 
-/// What the beginning of a source is.
+/// The beginning of a source, a file or a stream.
 struct Beginning {
     /// All that was read.
     bytes: Vec<u8>,
-    /// How much of it is the first row, with its end.
+    /// Bytes of the first row, with its line end.
     header: usize,
 }
 
-/// The table that the input is, whose beginnings are read; `None` where it is none. What explains a job reads no stream.
+/// Reads the header of each source, and returns the table that the input is, or `None` if the input is not a table. `explain`
+/// must not consume streams: for it `reads_streams` is false.
 ///
 /// # Errors
-/// A header is another one than the first; a key is no column of it; options exclude each other.
+/// A header differs from the first one; a key is not a column of it; options exclude each other.
 pub(super) fn find(
-    job: &Job<'_>,
+    job: &RunningJob<'_>,
     spec: &SortSpec,
-    input: &mut Input,
+    input: &mut SortInput,
     reads_streams: bool,
-) -> Result<Option<Table>> {
-    let Some(mut table) = Table::of(spec)? else {
+) -> Result<Option<InputTable>> {
+    let Some(mut table) = InputTable::of(spec)? else {
         return Ok(None);
     };
     let delimiter = table.keys.delimiter;
@@ -76,9 +77,9 @@ pub(super) fn find(
     Ok(Some(table))
 }
 
-/// How much longer rows become, as far as a few lines tell that seem to be rows.
-pub(super) fn growth(table: &Table, store: &Stores, input: &Input) -> Result<Growth> {
-    let looked = input.look(store, Ended { end: b'\n' })?;
+/// How much longer rows become with the codes of their keys in front: an estimate from a few lines that can be read as rows.
+pub(super) fn growth(table: &InputTable, store: &Stores, input: &SortInput) -> Result<Growth> {
+    let looked = input.look(store, EndedLineShape { end: b'\n' })?;
     let (mut codes, mut code) = (RowCodes::new(&table.keys)?, Vec::new());
     Ok(Growth::of(looked.iter().filter_map(|line| {
         code.clear();
@@ -110,7 +111,7 @@ fn beginning_of_file(
     beginning(fill, delimiter, &name)
 }
 
-/// Reads up to the end of the first row.
+/// Reads a source up to the end of its first row, and perhaps beyond.
 fn beginning(
     mut fill: impl FnMut(&mut [u8]) -> Result<usize>,
     delimiter: u8,
@@ -145,7 +146,7 @@ fn beginning(
     }
 }
 
-/// What the beginning of a source is, once the end of its first row is known.
+/// The beginning of a source whose first row has `header` bytes, once its line ends are checked.
 fn begun(bytes: Vec<u8>, header: usize, delimiter: u8, name: &str) -> Result<Beginning> {
     check_ends(bytes.get(..header).unwrap_or_default(), delimiter, name)?;
     Ok(Beginning { bytes, header })
@@ -164,7 +165,7 @@ fn check_ends(first: &[u8], delimiter: u8, name: &str) -> Result<()> {
 }
 
 /// Reads what a stream gives next; 0 bytes at its end.
-fn wait_for(job: &Job<'_>, file: &mut File, name: &str, memory: &mut [u8]) -> Result<usize> {
+fn wait_for(job: &RunningJob<'_>, file: &mut File, name: &str, memory: &mut [u8]) -> Result<usize> {
     loop {
         job.check_cancelled()?;
         match read_some(file, memory) {

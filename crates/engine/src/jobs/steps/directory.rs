@@ -6,20 +6,20 @@
 
 use std::path::PathBuf;
 
-use super::asked::Output;
-use super::job::Job;
-use super::places::OutputLocations;
-use crate::commit::{Committer, Made};
-use crate::error::{Error, Kind, Result};
+use super::job::RunningJob;
+use super::job_request::JobOutput;
+use super::output_locations::OutputLocations;
 use crate::plan::disk::RunDisk;
-use crate::record::shape::ShapeKind;
-use crate::storage::input::InputFile;
-use crate::storage::location::Location;
-use crate::storage::objects::Upload;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::record::shape::ShapeKind;
+use gristmill_storage::input::InputFile;
+use gristmill_storage::location::Location;
+use gristmill_storage::objects::Upload;
+use gristmill_tasks::commit::{Committer, OutputManifest};
 
 /// What is known of an output directory before the job begins.
 #[derive(Debug)]
-pub(in crate::jobs) struct Directory<'a> {
+pub(in crate::jobs) struct OutputDirectory<'a> {
     /// Where it will be.
     pub(in crate::jobs) path: &'a Location,
     /// The names of its files.
@@ -43,21 +43,21 @@ pub(in crate::jobs) struct Proven {
     pub(in crate::jobs) uploads: Vec<Upload>,
 }
 
-impl Directory<'_> {
+impl OutputDirectory<'_> {
     /// Runs `work`, which is told where to write; then publishes what it wrote.
     pub(in crate::jobs) fn make(
         &self,
-        job: &mut Job<'_>,
-        work: impl FnOnce(&mut Job<'_>, &dyn Committer, &OutputLocations) -> Result<Proven>,
+        job: &mut RunningJob<'_>,
+        work: impl FnOnce(&mut RunningJob<'_>, &dyn Committer, &OutputLocations) -> Result<Proven>,
     ) -> Result<()> {
         job.take_inputs(self.inputs, None)?;
         let output = (self.names, self.bytes);
-        let committer = job.committer(Output::Directory(self.path), output)?;
+        let committer = job.committer(JobOutput::Directory(self.path), output)?;
         let (spill, runs) = if let Some(disk) = self.runs {
             let (spill, folders) = job.run_folders(&*committer)?;
             let is_apart = job.store().publisher(self.path).is_some();
-            let local = (!is_apart).then(|| committer.folder());
-            job.check_room(committer.disk(), &folders, (disk, local))?;
+            let local = (!is_apart).then(|| committer.folder().path());
+            job.check_room(committer.folder().disk(), &folders, (disk, local))?;
             job.tell_of_runs(&folders);
             (Some(spill), folders)
         } else {
@@ -66,7 +66,7 @@ impl Directory<'_> {
         let uploads = self.names.iter().map(|name| committer.path_of(name));
         let places = OutputLocations {
             runs,
-            output: committer.staged(),
+            output: committer.folder().staged(),
             names: self.names.to_vec(),
             uploads: uploads.collect(),
             shape: self.shape,
@@ -77,7 +77,7 @@ impl Directory<'_> {
         };
         let proven = work(job, &*committer, &places)?;
         drop(spill); // gives the runs' folders back
-        let made = Made {
+        let made = OutputManifest {
             names: self.names,
             uploads: &proven.uploads,
             success: &proven.success,

@@ -1,17 +1,17 @@
 //! What `explain` says of a job of any kind: its plan, from the same code that the job itself would follow. What is
 //! different of a kind stands in the kind's `explain.rs`.
 
-use super::asked::Output;
-use super::far::{FarInput, planned_input, planned_output};
-use super::job::Job;
-use crate::error::Result;
-use crate::names::spell;
+use super::job::RunningJob;
+use super::job_request::JobOutput;
+use super::remote_inputs::{RemoteInput, planned_input, planned_output};
 use crate::plan::disk::RunDisk;
 use crate::plan::explain::{Explanation, PlannedDisk, PlannedMemory, PlannedStage, PlannedStore};
 use crate::plan::sort::reduce_bytes;
 use crate::plan::spill::MemoryLayout;
-use crate::sorted_run::RunCompression;
-use crate::storage::location::Location;
+use gristmill_base::error::Result;
+use gristmill_base::names::spell;
+use gristmill_storage::location::Location;
+use gristmill_storage::sorted_run::RunCompression;
 
 /// What runs of a job go to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ const NODES_SHARE_NOTHING: &str = "nodes share no memory, so that sorted runs go
 /// What has room for runs on a cluster, where nobody has looked.
 const OF_NODES: &str = "spill directories of the nodes";
 
-impl<'a> Job<'a> {
+impl<'a> RunningJob<'a> {
     /// An explanation of a job with so many input files and bytes, as far as all kinds of jobs have one.
     pub(in crate::jobs) fn explanation(&self, files: usize, input_bytes: u64) -> Explanation {
         Explanation {
@@ -64,11 +64,13 @@ impl<'a> Job<'a> {
     pub(in crate::jobs) fn with_stores(
         &self,
         mut explained: Explanation,
-        inputs: &[FarInput],
+        inputs: &[RemoteInput],
     ) -> Result<Explanation> {
-        let inputs = inputs.iter().map(|far| planned_input(self.store(), far));
+        let inputs = inputs
+            .iter()
+            .map(|remote| planned_input(self.store(), remote));
         let mut stores: Vec<PlannedStore> = inputs.collect::<Result<_>>()?;
-        let output = self.asked.output.map(Output::path);
+        let output = self.asked.output.map(JobOutput::path);
         if let Some(output) = output.filter(|output| output.is_remote()) {
             stores.push(planned_output(self.store(), output, &explained));
         }
@@ -140,7 +142,7 @@ impl<'a> Job<'a> {
                 },
             })
         };
-        let beside = |output: Output<'a>| output.path().parent();
+        let beside = |output: JobOutput<'a>| output.path().parent();
         let output = self.asked.output.and_then(beside);
         let output = output.unwrap_or_else(|| ".".into());
         let mut disks = vec![disk(&output, OUTPUT)?];
@@ -178,27 +180,32 @@ impl<'a> Job<'a> {
 /// The stages of a sort by runs, and their memory. How many runs there will be is not known where `bytes` are not all.
 pub(in crate::jobs) fn by_runs(
     explained: &mut Explanation,
-    numbers: &MemoryLayout,
+    memory_layout: &MemoryLayout,
     tasks: u64,
     (bytes, are_all): (u64, bool),
 ) {
     let workers = explained.workers as u64;
     explained.mode = "runs";
-    explained.fan_in = numbers.fan_in();
-    let mut runs = numbers.runs(bytes).max(tasks) as usize;
-    let passes = if are_all { numbers.passes(runs) } else { 0 };
+    explained.fan_in = memory_layout.fan_in();
+    let mut runs = memory_layout.runs(bytes).max(tasks) as usize;
+    let passes = if are_all {
+        memory_layout.passes(runs)
+    } else {
+        0
+    };
     explained.runs = are_all.then_some(runs as u64);
     explained.passes = are_all.then_some(passes);
-    let spill = crate::spill::spill_bytes(numbers.chunk_bytes, numbers.buffer_bytes);
+    let spill =
+        gristmill_tasks::spill::spill_bytes(memory_layout.chunk_bytes, memory_layout.buffer_bytes);
     let most = if are_all { runs } else { usize::MAX };
-    let merge = numbers.merge_memory(most);
+    let merge = memory_layout.merge_memory(most);
     explained.reservations = vec![
         memory("to spill: records, entries, buffers", workers * spill),
         memory("to merge: buffers of runs and output", workers * merge),
     ];
     explained.stages.push(stage("spill", tasks, bytes, bytes));
     for _ in 0..passes {
-        runs = runs.div_ceil(numbers.fan_in());
+        runs = runs.div_ceil(memory_layout.fan_in());
         explained
             .stages
             .push(stage("merge runs", runs as u64, bytes, bytes));

@@ -3,11 +3,8 @@
 use std::cell::OnceCell;
 use std::time::Instant;
 
-use super::asked::{Asked, Output};
+use super::job_request::{JobOutput, JobRequest};
 use super::replayed::ReplayedHistory;
-use crate::budget::{Budget, Process, Room, available_bytes};
-use crate::commit::Ownership;
-use crate::error::{Error, JobOption, Kind, Result, show_bytes};
 use crate::history::event::Event;
 use crate::jobs::environment::Environment;
 use crate::jobs::monitor::JobMonitor;
@@ -19,19 +16,22 @@ use crate::plan::table::Common;
 use crate::runner::nodes::Nodes;
 use crate::runner::phases::PhaseClock;
 use crate::runner::threads::Threads;
-use crate::runner::tree::Used;
+use crate::runner::tree::ResourceUsage;
 use crate::runner::usage::PeakMemory;
 use crate::runner::{Cluster, Control, On, Runner, StageProgress};
-use crate::storage::hdfs::Blocks;
-use crate::storage::input::InputFile;
-use crate::storage::objects::part_bytes;
-use crate::storage::objects::sending::PARTS_AT_ONCE;
-use crate::storage::requests::RequestCounts;
-use crate::storage::stores::Stores;
-use crate::sys::available::{MapLimit, tightest_limit};
-use crate::sys::descriptors::open_files;
-use crate::sys::memory::resident_bytes;
-use crate::sys::usage::counts_device_bytes;
+use gristmill_base::budget::{Budget, JobMemory, ProcessOwner, available_bytes};
+use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
+use gristmill_base::sys::available::{MapLimit, tightest_limit};
+use gristmill_base::sys::descriptors::open_files;
+use gristmill_base::sys::memory::resident_bytes;
+use gristmill_base::sys::usage::counts_device_bytes;
+use gristmill_storage::hdfs::BlockSettings;
+use gristmill_storage::input::InputFile;
+use gristmill_storage::net::requests::RequestCounts;
+use gristmill_storage::objects::part_bytes;
+use gristmill_storage::objects::part_uploader::PARTS_AT_ONCE;
+use gristmill_storage::stores::Stores;
+use gristmill_tasks::commit::Ownership;
 
 /// What a process that resumes the job may hold beside: it plans with what the first one held. So little that 15 MB
 /// still are enough for two workers.
@@ -41,9 +41,9 @@ const RESUMED_BYTES: u64 = 128 << 10;
 const COPIES_MAX: usize = i16::MAX as usize;
 
 /// A job under way.
-pub(in crate::jobs) struct Job<'a> {
+pub(in crate::jobs) struct RunningJob<'a> {
     pub(in crate::jobs) environment: &'a Environment,
-    pub(in crate::jobs) asked: Asked<'a>,
+    pub(in crate::jobs) asked: JobRequest<'a>,
     pub(in crate::jobs) common: &'a Common,
     pub(in crate::jobs) control: &'a Control,
     pub(in crate::jobs) runner: Box<dyn Runner>,
@@ -54,11 +54,11 @@ pub(in crate::jobs) struct Job<'a> {
     /// What the runner's processes hold.
     pub(in crate::jobs) runner_bytes: u64,
     /// The memory to plan with, once it is asked for.
-    room: OnceCell<Room>,
+    room: OnceCell<JobMemory>,
     /// How many runs each worker may read at once.
     pub(in crate::jobs) runs_at_once: usize,
     began: Instant,
-    used_before: Used,
+    used_before: ResourceUsage,
     requests_before: RequestCounts,
     pub(in crate::jobs) clock: PhaseClock<'a>,
     pub(super) peak: PeakMemory,
@@ -74,15 +74,15 @@ pub(in crate::jobs) struct Job<'a> {
     pub(in crate::jobs) report: JobReport,
 }
 
-impl<'a> Job<'a> {
+impl<'a> RunningJob<'a> {
     pub(in crate::jobs) fn new(
         environment: &'a Environment,
-        asked: Asked<'a>,
+        asked: JobRequest<'a>,
         control: &'a Control,
         watched: &'a JobMonitor,
         resumed: Option<&'a ReplayedHistory>,
     ) -> Self {
-        Job {
+        RunningJob {
             environment,
             asked,
             common: asked.common,
@@ -102,7 +102,10 @@ impl<'a> Job<'a> {
             watched,
             limit: None,
             resumed,
-            ownership: resumed.map_or_else(Ownership::of_new_job, |story| story.taken.clone()),
+            ownership: match resumed {
+                Some(_) => Ownership::of_resumed_job(&environment.job_id),
+                None => Ownership::of_new_job(&environment.job_id),
+            },
             rounds: 0,
             report: JobReport::new(&environment.job_id, asked.command),
         }
@@ -120,15 +123,15 @@ impl<'a> Job<'a> {
             self.report.warnings.extend(loss);
         }
         let (mut report, before) = (self.report, self.used_before);
-        let far = nodes.as_ref().map(|nodes| nodes.used()).unwrap_or_default();
+        let of_nodes = nodes.as_ref().map(|nodes| nodes.used()).unwrap_or_default();
         let used = self.watched.tree().used();
         report.finish(outcome);
         report.phases = self.clock.phases().to_vec();
         report.wall_s = self.began.elapsed().as_secs_f64();
         let moved = report.input_bytes.max(report.output_bytes) as f64;
         report.bytes_per_s = moved / report.wall_s.max(1e-9);
-        report.user_s = used.user_s - before.user_s + far.user_s;
-        report.sys_s = used.sys_s - before.sys_s + far.sys_s;
+        report.user_s = used.user_s - before.user_s + of_nodes.user_s;
+        report.sys_s = used.sys_s - before.sys_s + of_nodes.sys_s;
         report.peak_anon_bytes = if nodes.is_some() {
             self.runner.peak_bytes() // the budget is the agents'
         } else {
@@ -136,7 +139,7 @@ impl<'a> Job<'a> {
         };
         report.peak_mapped_bytes = self.peak.mapped_bytes();
         if counts_device_bytes() {
-            let read_bytes = used.read_bytes - before.read_bytes + far.read_bytes;
+            let read_bytes = used.read_bytes - before.read_bytes + of_nodes.read_bytes;
             report.count("DEVICE_BYTES_READ", read_bytes);
         }
         let cpu_ms = ((report.user_s + report.sys_s) * 1000.0) as u64;
@@ -187,13 +190,13 @@ impl<'a> Job<'a> {
         self.runner = self.environment.runner(self.common, &self.ownership)?;
         let cluster = self.cluster();
         let (workers, memory) = (self.common.workers, self.common.memory);
-        match self.resumed.and_then(|story| story.began.as_ref()) {
+        match self.resumed.and_then(|replayed| replayed.began.as_ref()) {
             // As the first time: the plan follows from them.
             Some(began) => {
                 self.workers = plan::sort::workers(Some(began.workers))?;
                 self.memory_bytes = began.memory_bytes;
                 self.runs_at_once = began.runs_at_once.unwrap_or(RUNS_MAX);
-                self.room = OnceCell::from(Room {
+                self.room = OnceCell::from(JobMemory {
                     budget_bytes: began.memory_bytes,
                     held_bytes: began.held_bytes,
                 });
@@ -260,14 +263,14 @@ impl<'a> Job<'a> {
         let blocks = self.common.blocks();
         check_count("replication", self.common.replication, COPIES_MAX)?;
         let given = match blocks {
-            Blocks {
+            BlockSettings {
                 replication: Some(_),
                 ..
             } => "replication",
-            Blocks { bytes: Some(_), .. } => "block_size",
+            BlockSettings { bytes: Some(_), .. } => "block_size",
             _ => return Ok(()),
         };
-        let output = self.asked.output.map(Output::path);
+        let output = self.asked.output.map(JobOutput::path);
         if output.is_some_and(|path| self.store().has_blocks(path)) {
             return blocks.check();
         }
@@ -279,12 +282,12 @@ impl<'a> Job<'a> {
 
     /// The budget, and what the process holds of it when this is first asked, which is once the input is known: the names
     /// of many files are memory, too, and are written to the history.
-    pub(in crate::jobs) fn room_for(&self, files: &[InputFile]) -> Room {
+    pub(in crate::jobs) fn room_for(&self, files: &[InputFile]) -> JobMemory {
         *self.room.get_or_init(|| {
             let process = self.environment.process;
             let held_bytes = match process {
                 _ if self.cluster().is_some() => self.runner_bytes + self.lists_bytes(files),
-                Process::Shared => 0,
+                ProcessOwner::Shared => 0,
                 _ => {
                     process.held_bytes(self.began_bytes)
                         + RESUMED_BYTES
@@ -292,7 +295,7 @@ impl<'a> Job<'a> {
                         + self.lists_bytes(files)
                 }
             };
-            Room {
+            JobMemory {
                 budget_bytes: self.memory_bytes,
                 held_bytes: held_bytes + self.upload_bytes(files) + self.compression_bytes(),
             }
@@ -300,7 +303,7 @@ impl<'a> Job<'a> {
     }
 
     /// The same of a job without files, or whose files are known.
-    pub(in crate::jobs) fn room(&self) -> Room {
+    pub(in crate::jobs) fn room(&self) -> JobMemory {
         self.room_for(&[])
     }
 
@@ -316,7 +319,7 @@ impl<'a> Job<'a> {
     /// What workers hold of parts that they upload to another place than a directory: each the one that it fills, and those
     /// on their way.
     fn upload_bytes(&self, files: &[InputFile]) -> u64 {
-        let output = self.asked.output.map(Output::path);
+        let output = self.asked.output.map(JobOutput::path);
         if !output.is_some_and(|path| path.is_remote() && self.store().publisher(path).is_some()) {
             return 0;
         }
@@ -326,7 +329,7 @@ impl<'a> Job<'a> {
     /// What a worker has for parts on their way: of all workers together, at most a sixteenth of the memory, in whole parts. So
     /// the plan knows of it, and no task takes memory that another one needs.
     pub(in crate::jobs) fn parts_bytes(&self, files: &[InputFile]) -> u64 {
-        let output = self.asked.output.map(Output::path);
+        let output = self.asked.output.map(JobOutput::path);
         if !output.is_some_and(|path| self.store().sends_parts(path)) {
             return 0;
         }

@@ -4,80 +4,61 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::asked::Output;
-use super::job::Job;
-use crate::commit::{
-    CommitOptions, Committer, FileStaging, InPlace, Made, SUCCESS, SpillDirs, Staging,
-    UploadCommitter, check_directory, check_room, clear_published, end_uploads_to, finish_in_place,
-    home_of, notice_of_memory, notice_of_runs,
-};
-use crate::error::Result;
+use super::job::RunningJob;
+use super::job_request::JobOutput;
 use crate::history::event::{FileVersion, OutputBefore};
 use crate::plan::disk::RunDisk;
-use crate::sorted_run::RunCompression;
-use crate::storage::agents::AGENT_PLACE;
-use crate::storage::location::Location;
-use crate::storage::stores::Stores;
-use crate::storage::{Caching, LocalDisk};
+use gristmill_base::error::Result;
+use gristmill_storage::agents::AGENT_PLACE;
+use gristmill_storage::location::Location;
+use gristmill_storage::sorted_run::RunCompression;
+use gristmill_storage::stores::Stores;
+use gristmill_storage::{Caching, LocalDisk};
+use gristmill_tasks::commit::{
+    CommitOptions, Committer, DirectoryStaging, FileStaging, InPlace, OutputManifest, SUCCESS,
+    SpillDirs, UploadCommitter, check_directory, check_room, clear_published, end_uploads_to,
+    finish_in_place, home_of, notice_of_memory, notice_of_runs,
+};
 
 /// The largest proof of an output that is read.
 const SUCCESS_BYTES_MAX: u64 = 64 << 20;
 
-impl<'env> Job<'env> {
+impl<'env> RunningJob<'env> {
     /// How an output appears; of a directory, with the names of its files and their bytes.
     pub(in crate::jobs) fn committer(
         &self,
-        output: Output<'_>,
+        output: JobOutput<'_>,
         (names, bytes): (&[PathBuf], u64),
     ) -> Result<Box<dyn Committer + 'env>> {
-        let (target, is_file) = (output.path(), matches!(output, Output::File(_)));
-        let store = &self.environment.store;
-        let (disk, job_id) = (&**store.disk(), &self.environment.job_id);
-        let sync = !self.common.no_sync;
+        let (target, is_file) = (output.path(), matches!(output, JobOutput::File(_)));
+        let (store, owner) = (&self.environment.store, &self.ownership);
+        let disk = &**store.disk();
         let options = CommitOptions {
             overwrite: self.common.overwrite || is_file,
-            sync,
+            sync: !self.common.no_sync,
         };
-        let taken = self.resumed.map(|story| &story.taken);
         store.resolve(target)?; // which names the schemes that there are
         let path = target.local().filter(|_| store.publisher(target).is_none());
         let Some(path) = path else {
             let (target, spill_dir) = ((target, is_file), &self.common.spill_dir);
-            let begun = UploadCommitter::begin(store, target, spill_dir, job_id, options, taken);
-            return Ok(Box::new(begun?.owned(&self.ownership)));
+            let overwrite = options.overwrite;
+            let begun = UploadCommitter::begin(store, target, spill_dir, owner, overwrite)?;
+            return Ok(Box::new(begun));
         };
-        let files = (names, bytes);
         if is_file && InPlace::is_needed(disk, path)? {
-            let begun = self.in_place(path, sync)?;
-            return Ok(Box::new(begun.owned(&self.ownership)));
+            let spill_dir = self.place_in_place();
+            check_directory(disk, spill_dir)?;
+            let begun = InPlace::begin(disk, (path, spill_dir), owner, options.sync)?;
+            self.control.notice(InPlace::notice(path, spill_dir));
+            return Ok(Box::new(begun));
         }
         if is_file {
-            let staging = match taken {
-                None => FileStaging::begin(disk, path, job_id, sync),
-                Some(taken) => FileStaging::adopt(disk, path, job_id, sync, taken),
-            };
-            return Ok(Box::new(staging?.owned(&self.ownership)));
+            let begun = FileStaging::begin(disk, path, owner, options.sync)?;
+            return Ok(Box::new(begun));
         }
-        let staging = match taken {
-            None => Staging::begin(disk, path, job_id, bytes, options),
-            Some(taken) => Staging::adopt(disk, path, job_id, files, options, taken),
-        };
-        Ok(Box::new(staging?.owned(&self.ownership)))
-    }
-
-    /// An output file that is written in place.
-    fn in_place(&self, target: &Path, sync: bool) -> Result<InPlace<'env>> {
-        let (disk, job_id) = (&**self.environment.store.disk(), &self.environment.job_id);
-        let spill_dir = self.place_in_place();
-        check_directory(disk, spill_dir)?;
-        let places = (target, spill_dir);
-        let begun = match self.resumed.map(|story| &story.taken) {
-            None => InPlace::begin(disk, places, job_id, sync),
-            Some(taken) => InPlace::adopt(disk, places, job_id, sync, taken),
-        };
-        let begun = begun?;
-        self.control.notice(InPlace::notice(target, spill_dir));
-        Ok(begun)
+        let files = (names, bytes);
+        let begun = DirectoryStaging::begin(disk, path, owner, files, options)?;
+        Ok(Box::new(begun))
     }
 
     /// Where such a file is made, before it is written.
@@ -89,7 +70,7 @@ impl<'env> Job<'env> {
     /// What the user should know of an output that is written in place.
     pub(super) fn notice_in_place(&self) -> Result<Option<String>> {
         let store = self.store();
-        let Some(Output::File(target)) = self.asked.output else {
+        let Some(JobOutput::File(target)) = self.asked.output else {
             return Ok(None);
         };
         let path = target.local().filter(|_| store.publisher(target).is_none());
@@ -114,12 +95,7 @@ impl<'env> Job<'env> {
         store: &'s dyn LocalDisk,
         directories: &[PathBuf],
     ) -> Result<SpillDirs<'s>> {
-        let job_id = &self.environment.job_id;
-        let places = match self.resumed {
-            Some(story) => SpillDirs::adopt(store, directories, job_id, &story.taken),
-            None => SpillDirs::begin(store, directories, job_id),
-        };
-        Ok(places?.owned(&self.ownership))
+        SpillDirs::begin(store, directories, &self.ownership)
     }
 
     /// The same in the directories that the user named, and the folders for runs: where none was named, that of the
@@ -134,9 +110,9 @@ impl<'env> Job<'env> {
             return Ok((none, vec![AGENT_PLACE.into()]));
         }
         let spill = self.spill_places(disk, &self.common.spill_dir)?;
-        let mut folders = spill.folders().to_vec();
+        let mut folders = spill.folders();
         if folders.is_empty() {
-            folders.push(committer.spill_place()?);
+            folders.push(committer.folder().spill_place()?);
         }
         Ok((spill, folders))
     }
@@ -183,10 +159,10 @@ impl<'env> Job<'env> {
     /// Notes that the output is about to get its name, and gives it that.
     pub(in crate::jobs) fn publish(
         &mut self,
-        committer: Box<dyn Committer + '_>,
-        made: &Made<'_>,
+        mut committer: Box<dyn Committer + '_>,
+        made: &OutputManifest<'_>,
     ) -> Result<()> {
-        let staged = committer.staged();
+        let staged = committer.folder().staged();
         if let Some(stat) = self.store().disk().stat(&staged)? {
             self.watched.publishing(&staged, &stat, &self.report);
         }
@@ -212,12 +188,12 @@ impl<'env> Job<'env> {
         let path = output.path();
         let local = path.local().filter(|_| store.publisher(path).is_none())?;
         let mark = match output {
-            Output::File(_) => {
+            JobOutput::File(_) => {
                 let there = store.disk().resolve(local);
                 let there = there.and_then(|file| store.disk().stat(&file)).ok()?;
                 there.map(|stat| format!("file {:?}", stat.identity))
             }
-            Output::Directory(_) => proof_of(store, path).ok()?,
+            JobOutput::Directory(_) => proof_of(store, path).ok()?,
         };
         Some(OutputBefore { mark })
     }
@@ -238,15 +214,15 @@ impl<'env> Job<'env> {
 
     /// Whether the job was killed after its output had its name: then what is left of it is cleared away.
     pub(in crate::jobs) fn ends_published(&mut self) -> Result<bool> {
-        let (Some(story), Some(output)) = (self.resumed, self.asked.output) else {
+        let (Some(replayed), Some(output)) = (self.resumed, self.asked.output) else {
             return Ok(false);
         };
-        let Some((staged, numbers)) = &story.publishing else {
+        let Some((staged, numbers)) = &replayed.publishing else {
             return Ok(false);
         };
         let (store, job_id) = (self.store(), &self.environment.job_id);
         let published = match output {
-            Output::File(target) => match target.local() {
+            JobOutput::File(target) => match target.local() {
                 // A file that was completed is as it would be made again.
                 _ if store.publisher(target).is_some() => false,
                 None => false,
@@ -263,9 +239,9 @@ impl<'env> Job<'env> {
                     there.is_some_and(|stat| staged.is_same(&FileVersion::new(path, &stat)))
                 }
             },
-            Output::Directory(target) => {
+            JobOutput::Directory(target) => {
                 if let Some(place) = store.publisher(target) {
-                    place.settle(target.as_typed())?;
+                    place.finish_swap(target.as_typed())?;
                 }
                 proof_of(store, target)?.is_some_and(|id| id == *job_id)
             }
@@ -277,7 +253,7 @@ impl<'env> Job<'env> {
         let home = home_of(store, output.path(), spill_dir);
         clear_published(&**store.disk(), &home, spill_dir, job_id)?;
         end_uploads_to(store, output.path())?;
-        story.taken.take_over();
+        self.ownership.take_over();
         self.watched.recorder().take_over();
         self.report.fill_from(numbers);
         self.report.durable = self.is_durable();

@@ -16,20 +16,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::places::{OutputLocations, is_run};
-use super::plans::lock;
+use super::output_locations::{OutputLocations, is_run};
 use super::replayed::Round;
-use crate::commit::is_of_scripts;
 use crate::driver::Replay;
-use crate::error::{Error, Result};
 use crate::runner::{Control, FoundRuns};
-use crate::sorted_run::RunFile;
-use crate::spill::{BucketSizes, SpilledRun};
-use crate::storage::LocalDisk;
-use crate::storage::crc::crc_of;
-use crate::storage::objects::Upload;
-use crate::sys::threads::begin_in;
-use crate::task::{
+use gristmill_base::error::{Error, Result};
+use gristmill_base::sync::lock;
+use gristmill_base::sys::threads::begin_in;
+use gristmill_storage::LocalDisk;
+use gristmill_storage::io::crc::crc_of;
+use gristmill_storage::objects::Upload;
+use gristmill_storage::sorted_run::RunFile;
+use gristmill_tasks::commit::is_of_scripts;
+use gristmill_tasks::spill::{BucketSizes, SpilledRun};
+use gristmill_tasks::task::{
     Checkpoint, Proved, TaskContext, TaskReport, UserTaskFile, UserTaskReport, verify,
 };
 
@@ -250,7 +250,7 @@ impl OutputVerifier<'_> {
     fn is_uploaded(&self, upload: &Upload) -> bool {
         let objects = self.context.node.store.publisher(&upload.path);
         let is_ours = self.places.has_upload(&upload.path);
-        is_ours && objects.is_some_and(|objects| objects.proves(upload).unwrap_or(false))
+        is_ours && objects.is_some_and(|objects| objects.verify_bytes(upload).unwrap_or(false))
     }
 
     /// The report of a task that made runs; of those that are gone, for they were merged, the place does not matter.
@@ -341,10 +341,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::sorted_run::RunCompression;
-    use crate::storage::agents::ReadOf;
-    use crate::task::{LargestGroup, TaskSpec, UserTaskKind, UserTaskPlan, UserTaskSpec};
-    use crate::worker::Printed;
+    use gristmill_storage::agents::ReadOf;
+    use gristmill_storage::sorted_run::RunCompression;
+    use gristmill_tasks::task::{LargestGroup, TaskSpec, UserTaskKind, UserTaskPlan, UserTaskSpec};
+    use gristmill_tasks::worker::TaskPrintout;
 
     fn run(name: &str) -> SpilledRun {
         SpilledRun {
@@ -436,7 +436,7 @@ mod tests {
             counters: BTreeMap::from([("mine".into(), BTreeMap::from([("this".into(), 13)]))]),
             kinds: BTreeMap::from([("key".into(), 14)]),
             status: "half done".into(),
-            printed: Printed {
+            printed: TaskPrintout {
                 stdout: "out".into(),
                 stderr: "err".into(),
             },
@@ -474,7 +474,7 @@ mod tests {
             folder: "/now/attempts/3-1".into(),
             // These are in the job's log.
             status: String::new(),
-            printed: Printed::default(),
+            printed: TaskPrintout::default(),
             // This the agent has counted.
             reads: Vec::new(),
             ..report

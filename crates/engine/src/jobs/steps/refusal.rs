@@ -1,6 +1,6 @@
 //! Why a job cannot be resumed.
 
-use crate::error::{Error, Kind};
+use gristmill_base::error::{Error, Kind};
 
 /// What resuming is called in errors.
 pub(in crate::jobs) const OPERATION: &str = "resume the job";

@@ -5,12 +5,11 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::asked::Output;
+use super::job_request::JobOutput;
 use super::refusal::OPERATION;
-use crate::commit::Ownership;
-use crate::error::{Error, Kind, Result};
-use crate::history::event::{Event, FileVersion, JobBasis, Outcome, OutputBefore, Timed};
-use crate::task::Checkpoint;
+use crate::history::event::{AttemptStatus, Event, FileVersion, JobBasis, OutputBefore, Timed};
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_tasks::task::Checkpoint;
 
 /// Nanoseconds of a second.
 const NS: i128 = 1_000_000_000;
@@ -25,8 +24,6 @@ pub(in crate::jobs) struct ReplayedHistory {
     pub(in crate::jobs) began: Option<JobBasis>,
     /// The staged output, and the report that went with it, if it was about to be published.
     pub(super) publishing: Option<(FileVersion, Value)>,
-    /// Whether its folders have been taken over.
-    pub(super) taken: Ownership,
     rounds: Vec<Round>,
     /// The round that events belong to.
     current: usize,
@@ -89,7 +86,7 @@ impl ReplayedHistory {
     pub(super) fn check_output(
         &self,
         now: Option<&OutputBefore>,
-        output: Option<Output<'_>>,
+        output: Option<JobOutput<'_>>,
     ) -> Result<()> {
         let then = self.began.as_ref().and_then(|began| began.output.as_ref());
         let (Some(then), Some(now), Some(output)) = (then, now, output) else {
@@ -106,9 +103,9 @@ impl ReplayedHistory {
 
     /// What the events of a history tell.
     pub(in crate::jobs) fn of(events: &[Timed]) -> Self {
-        let mut story = ReplayedHistory::default();
-        events.iter().for_each(|event| story.take(&event.event));
-        story
+        let mut replayed = ReplayedHistory::default();
+        events.iter().for_each(|event| replayed.take(&event.event));
+        replayed
     }
 
     fn take(&mut self, event: &Event) {
@@ -127,7 +124,7 @@ impl ReplayedHistory {
             }
             Event::AttemptFinished {
                 task,
-                outcome: Outcome::Succeeded,
+                outcome: AttemptStatus::Succeeded,
                 fingerprint: Some(fingerprint),
                 kept: Some(kept),
                 ..

@@ -1,24 +1,24 @@
 //! The inputs of a job and its tasks: noted and run, or, of a resumed job, compared and run as far as they are not done.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use super::asked::Output;
-use super::job::Job;
-use super::places::OutputLocations;
-use super::plans::{OneStage, lock};
+use super::job::RunningJob;
+use super::job_request::JobOutput;
+use super::output_locations::OutputLocations;
 use super::proof::OutputVerifier;
 use super::refusal::refusal;
 use super::replayed::ReplayedHistory;
-use crate::driver::{Driver, Plan, Replay, RetryPolicy, Stage};
-use crate::error::{Error, Kind, Result};
+use crate::driver::{Driver, Next, Replay, RetryPolicy, StagedPlan, TypedStage};
 use crate::history::event::{Event, FileVersion, JobBasis};
 use crate::plan::files::RUNS_MAX;
 use crate::runner::{FoundRuns, RunnerHooks};
-use crate::split::check_unchanged;
-use crate::storage::input::InputFile;
-use crate::task::{JobShared, TaskContext, TaskReport};
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::sync::lock;
+use gristmill_storage::input::InputFile;
+use gristmill_tasks::split::check_unchanged;
+use gristmill_tasks::task::{JobShared, TaskContext, TypedTask};
 
-impl Job<'_> {
+impl RunningJob<'_> {
     /// Notes what is read, and the hash of what the job's own code is; of a resumed job, checks that the inputs are
     /// what they were.
     pub(in crate::jobs) fn take_inputs(
@@ -36,9 +36,9 @@ impl Job<'_> {
             definition,
             output: self.output_before(),
         };
-        if let Some(story) = self.resumed {
-            story.check_inputs(&began.inputs)?;
-            story.check_output(began.output.as_ref(), self.asked.output)?;
+        if let Some(replayed) = self.resumed {
+            replayed.check_inputs(&began.inputs)?;
+            replayed.check_output(began.output.as_ref(), self.asked.output)?;
         }
         self.watched.recorder().record(Event::JobBegan(began));
         Ok(())
@@ -72,29 +72,35 @@ impl Job<'_> {
 
     /// Runs the tasks of one stage, and gives their reports. What they make, if anything, can be found again at these
     /// places.
-    pub(in crate::jobs) fn run_stage(
+    pub(in crate::jobs) fn run_stage<K: TypedTask>(
         &mut self,
-        stage: Stage,
+        stage: TypedStage<K>,
         context: &TaskContext,
         places: Option<&OutputLocations>,
-    ) -> Result<Vec<TaskReport>> {
-        let reports = Arc::default();
-        let plan = Box::new(OneStage {
-            stage: Some(stage),
-            reports: Arc::clone(&reports),
-        });
+    ) -> Result<Vec<K::Report>>
+    where
+        K::Report: Send + 'static,
+    {
+        let found = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&found);
+        let plan = StagedPlan::new(stage.then(move |reports| {
+            *lock(&kept) = reports.into_iter().collect();
+            Ok(Next::end())
+        }));
         match places {
             Some(places) => self.run_kept(plan, context, places)?,
-            None => self.run_driver(Driver::new(plan, RetryPolicy::default()), context)?,
+            None => {
+                self.run_driver(Driver::new(Box::new(plan), RetryPolicy::default()), context)?;
+            }
         }
-        Ok(std::mem::take(&mut *lock(&reports)))
+        Ok(std::mem::take(&mut *lock(&found)))
     }
 
     /// Lets the driver run `plan`, from what is known of it if the job is resumed. What its tasks make can be found
     /// again at these places. An input that changed meanwhile is the error, rather than what followed from it.
     pub(in crate::jobs) fn run_kept(
         &mut self,
-        plan: Box<dyn Plan>,
+        plan: StagedPlan,
         context: &TaskContext,
         places: &OutputLocations,
     ) -> Result<()> {
@@ -105,7 +111,7 @@ impl Job<'_> {
     /// The same with another number of tries, and without a look at the input.
     pub(in crate::jobs) fn run_kept_with(
         &mut self,
-        plan: Box<dyn Plan>,
+        plan: StagedPlan,
         context: &TaskContext,
         places: &OutputLocations,
         policy: RetryPolicy,
@@ -113,12 +119,12 @@ impl Job<'_> {
         let round = self.rounds;
         self.rounds += 1;
         let replay = match self.resumed {
-            Some(story) => self.replay(story, round, context, places)?,
+            Some(replayed) => self.replay(replayed, round, context, places)?,
             None => Replay::default(),
         };
         self.watched.recorder().record(Event::TasksBegan { round });
         self.watched.recorder().take_over();
-        self.run_driver(Driver::resume(plan, policy, replay), context)
+        self.run_driver(Driver::resume(Box::new(plan), policy, replay), context)
     }
 
     fn run_driver(&mut self, mut driver: Driver, context: &TaskContext) -> Result<()> {
@@ -130,7 +136,7 @@ impl Job<'_> {
             clock: &mut self.clock,
             memory: &self.peak,
             recorder: self.watched.recorder(),
-            output: self.asked.output.map(Output::any_file),
+            output: self.asked.output.map(JobOutput::any_file),
         };
         let outcome = self.runner.run(&mut driver, context, self.workers, hooks);
         self.clock.end();
@@ -162,7 +168,7 @@ impl Job<'_> {
     /// What is there of what the history proves done; from here on the dead job's folders are this job's.
     fn replay(
         &mut self,
-        story: &ReplayedHistory,
+        replayed: &ReplayedHistory,
         round: u32,
         context: &TaskContext,
         places: &OutputLocations,
@@ -180,11 +186,11 @@ impl Job<'_> {
             control: self.control,
             found: found.as_ref(),
         };
-        let (replay, runs) = look.replay(story.round(round))?;
+        let (replay, runs) = look.replay(replayed.round(round))?;
         self.check_cancelled()?;
-        story.taken.take_over();
+        self.ownership.take_over();
         look.remove_other_runs(&runs);
-        look.put_files_back(story.round(round))?;
+        look.put_files_back(replayed.round(round))?;
         Ok(replay)
     }
 }

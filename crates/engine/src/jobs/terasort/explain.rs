@@ -1,19 +1,19 @@
 //! What `explain` says of a terasort.
 
 use super::disk_of;
-use crate::error::{Result, show_bytes};
-use crate::jobs::steps::Job;
+use crate::jobs::steps::RunningJob;
 use crate::jobs::steps::explain::{PlannedRuns, by_runs, memory, stage};
 use crate::plan::explain::Explanation;
 use crate::plan::sort::{SortPlan, reduce_bytes};
 use crate::plan::spill::MemoryLayout;
-use crate::record::arena::layout_bytes;
+use gristmill_base::error::{Result, show_bytes};
+use gristmill_base::record::arena::layout_bytes;
 
 /// The plan of a terasort.
 pub(super) fn of_plan(
-    job: &Job<'_>,
+    job: &RunningJob<'_>,
     plan: &SortPlan,
-    numbers: Option<&MemoryLayout>,
+    memory_layout: Option<&MemoryLayout>,
 ) -> Result<Explanation> {
     let bytes = plan.input_bytes();
     let mut explained = Explanation {
@@ -26,7 +26,7 @@ pub(super) fn of_plan(
     let needed = job.room().held_bytes + work_bytes;
     let shown = show_bytes(needed);
     let mut runs = PlannedRuns::None;
-    match numbers {
+    match memory_layout {
         None => {
             explained.mode = "memory";
             explained.reason = format!("sorted in memory it needs {shown}, which the budget has");
@@ -45,16 +45,18 @@ pub(super) fn of_plan(
                 stage("reduce", ranges, 0, bytes),
             ];
         }
-        Some(numbers) => {
+        Some(memory_layout) => {
             explained.reason = if needed <= job.memory_bytes {
                 job.why_nothing_shared().to_owned()
             } else {
                 format!("sorted in memory it needs {shown}, more than the budget has")
             };
-            let tasks = plan.spill_splits(numbers.task_bytes(), job.workers).len();
+            let tasks = plan
+                .spill_splits(memory_layout.task_bytes(), job.workers)
+                .len();
             explained.buckets = plan.coarse().buckets();
-            by_runs(&mut explained, numbers, tasks as u64, (bytes, true));
-            runs = PlannedRuns::Of(disk_of(job, plan, numbers));
+            by_runs(&mut explained, memory_layout, tasks as u64, (bytes, true));
+            runs = PlannedRuns::Of(disk_of(job, plan, memory_layout));
             explained
                 .stages
                 .insert(0, stage("sample", plan.sample().len() as u64, 0, 0));

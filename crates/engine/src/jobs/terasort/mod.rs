@@ -15,32 +15,30 @@ use std::sync::{Arc, Mutex};
 use self::memory::sort_in_memory;
 use super::kind::{Described, JobKind};
 use super::passes::Passes;
-use super::runs::{Borders, RunOutcome, RunSort, Step, Targets, count_runs};
-use super::steps::far::far_inputs;
-use super::steps::{
-    Directory, Job, Output, OutputLocations, Proven, check_apart, lock, wrong_report,
-};
+use super::runs::{RunOutcome, RunSort, Targets, count_runs};
+use super::steps::remote_inputs::remote_inputs;
+use super::steps::{JobOutput, OutputDirectory, OutputLocations, Proven, RunningJob, check_apart};
 use super::success::{OutputProof, success_bytes};
-use crate::driver::Stage;
-use crate::error::{Error, Kind, Result};
-use crate::order::CutPoints;
+use crate::driver::{Reports, StagedPlan, TypedStage, stage};
 use crate::plan::amount::check_split_size;
 use crate::plan::disk::RunDisk;
 use crate::plan::explain::Explanation;
 use crate::plan::sort::{SortPlan, part_name};
 use crate::plan::spill::MemoryLayout;
 use crate::plan::table::{CommandSpec, argument, option, options};
-use crate::record::checksum::Hex;
-use crate::record::shape::{Fixed, Shape};
-use crate::record::{KEY_BYTES, RECORD_BYTES};
-use crate::reduce::RangeProof;
-use crate::split::{bytes_of, check_whole_records, input_files};
-use crate::storage::Caps;
-use crate::storage::input::InputFile;
-use crate::storage::location::Location;
-use crate::task::{
-    InProcess, MergeTarget, Node, OutputFile, SampleSpec, SpillInput, TaskContext, TaskReport,
-    TaskSpec,
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::order::{CutPoints, Entry};
+use gristmill_base::record::checksum::Hex;
+use gristmill_base::record::shape::{Fixed, Shape};
+use gristmill_base::record::{KEY_BYTES, RECORD_BYTES};
+use gristmill_base::sync::lock;
+use gristmill_storage::Caps;
+use gristmill_storage::input::InputFile;
+use gristmill_storage::location::Location;
+use gristmill_tasks::reduce::RangeProof;
+use gristmill_tasks::split::{bytes_of, check_whole_records, input_files};
+use gristmill_tasks::task::{
+    InProcess, MergeTarget, NodeContext, OutputFile, SampleSpec, SpillInput, TaskContext,
 };
 
 options! {
@@ -60,6 +58,7 @@ options! {
 impl Described for TerasortSpec {
     const COMMAND: CommandSpec = CommandSpec {
         name: "terasort",
+        function: None,
         help: "Sort 100-byte records by their first ten bytes, and prove the result.",
         details: "",
         example: "gristmill terasort data/ sorted/ --memory 8G",
@@ -93,40 +92,42 @@ impl Described for TerasortSpec {
 }
 
 impl JobKind for TerasortSpec {
-    fn output(&self) -> Option<Output<'_>> {
-        Some(Output::Directory(&self.output))
+    fn output(&self) -> Option<JobOutput<'_>> {
+        Some(JobOutput::Directory(&self.output))
     }
 
-    fn explain(&self, job: &Job<'_>) -> Result<Explanation> {
-        let (files, plan, numbers) = plan_of(job, self)?;
-        let far = far_inputs(&files);
+    fn explain(&self, job: &RunningJob<'_>) -> Result<Explanation> {
+        let (files, plan, memory_layout) = plan_of(job, self)?;
+        let remote = remote_inputs(&files);
         drop(files); // of a million, more than all that follows takes
-        let explained = explain::of_plan(job, &plan, numbers.as_ref())?;
-        job.with_stores(explained, &far)
+        let explained = explain::of_plan(job, &plan, memory_layout.as_ref())?;
+        job.with_stores(explained, &remote)
     }
 
-    fn run(&self, job: &mut Job<'_>) -> Result<()> {
-        let (files, plan, numbers) = plan_of(job, self)?;
+    fn run(&self, job: &mut RunningJob<'_>) -> Result<()> {
+        let (files, plan, memory_layout) = plan_of(job, self)?;
         let names: Vec<PathBuf> = (0..plan.parts)
             .map(|part| part_name('r', part).into())
             .collect();
         job.watched
-            .planned(|| explain::of_plan(job, &plan, numbers.as_ref()));
-        let directory = Directory {
+            .planned(|| explain::of_plan(job, &plan, memory_layout.as_ref()));
+        let directory = OutputDirectory {
             path: &self.output,
             names: &names,
             bytes: plan.input_bytes(),
             inputs: &files,
             shape: SHAPE.kind(),
-            runs: numbers.as_ref().map(|numbers| disk_of(job, &plan, numbers)),
+            runs: memory_layout
+                .as_ref()
+                .map(|memory_layout| disk_of(job, &plan, memory_layout)),
         };
         directory.make(job, |job, committer, places| {
             let paths = names.iter().map(|name| committer.path_of(name));
             let outputs = paths.map(|path| OutputFile { path, bytes: 0 }).collect();
             let both = (files.clone(), outputs);
-            let proof = match numbers {
+            let proof = match memory_layout {
                 None => sort_in_memory(job, &plan, both, places)?,
-                Some(numbers) => sort_by_runs(job, &plan, both, numbers, places)?,
+                Some(memory_layout) => sort_by_runs(job, &plan, both, memory_layout, places)?,
             };
             job.begin_commit()?;
             fill_report(job, &plan, &proof);
@@ -142,7 +143,7 @@ impl JobKind for TerasortSpec {
 
 /// What a job would work on, and how.
 fn plan_of(
-    job: &Job<'_>,
+    job: &RunningJob<'_>,
     spec: &TerasortSpec,
 ) -> Result<(Vec<InputFile>, SortPlan, Option<MemoryLayout>)> {
     check_apart(&spec.inputs, &spec.output)?;
@@ -154,49 +155,57 @@ fn plan_of(
     let mut plan = plan.split_by(split_bytes);
     plan.whole = job.store().caps(&spec.output) == Caps::Whole;
     let fits = plan.fits(job.room_for(&files), job.workers);
-    let numbers = if fits && job.runner.shares_memory() {
+    let memory_layout = if fits && job.runner.shares_memory() {
         None
     } else {
         let record_bytes = RECORD_BYTES as u64;
-        let numbers = MemoryLayout::new(job.room(), job.workers, record_bytes, record_bytes)?;
-        let numbers = numbers.opening(job.runs_at_once);
-        Some(numbers.for_input(plan.input_bytes()))
+        let memory_layout = MemoryLayout::new(job.room(), job.workers, record_bytes, record_bytes)?;
+        let memory_layout = memory_layout.opening(job.runs_at_once);
+        Some(memory_layout.for_input(plan.input_bytes()))
     };
-    Ok((files, plan, numbers))
+    Ok((files, plan, memory_layout))
 }
 
 /// The disk that runs need.
-fn disk_of(job: &Job<'_>, plan: &SortPlan, numbers: &MemoryLayout) -> RunDisk {
-    let splits = plan.spill_splits(numbers.task_bytes(), job.workers);
+fn disk_of(job: &RunningJob<'_>, plan: &SortPlan, memory_layout: &MemoryLayout) -> RunDisk {
+    let splits = plan.spill_splits(memory_layout.task_bytes(), job.workers);
     let runs = splits.iter().map(|split| bytes_of(split)).collect();
-    RunDisk::of(numbers, runs, plan.coarse().buckets() as u64, job.workers)
+    RunDisk::of(
+        memory_layout,
+        runs,
+        plan.coarse().buckets() as u64,
+        job.workers,
+    )
 }
 
 /// Sorts an input that does not fit: sorted runs are spilled to their places, then merged.
 fn sort_by_runs(
-    job: &mut Job<'_>,
+    job: &mut RunningJob<'_>,
     plan: &SortPlan,
     (files, outputs): (Vec<InputFile>, Vec<OutputFile>),
-    numbers: MemoryLayout,
+    memory_layout: MemoryLayout,
     places: &OutputLocations,
 ) -> Result<OutputProof> {
-    let node = Node::new(job.environment.store.clone(), job.budget());
+    let node = NodeContext::new(job.environment.store.clone(), job.budget());
     let context = TaskContext::new(job.shared(files), node, InProcess::Nothing);
     let outcome = Arc::new(Mutex::new(RunOutcome::default()));
-    let splits = plan.spill_splits(numbers.task_bytes(), job.workers);
+    let splits = plan.spill_splits(memory_layout.task_bytes(), job.workers);
     let run_sort = RunSort {
         keys: Vec::new(),
         table: None,
         input_bytes: plan.input_bytes(),
-        sample: Some(sample_stage(plan)),
-        borders: borders_of(plan.clone()),
-        passes: Passes::new(places, Vec::new(), numbers),
+        passes: Passes::new(places, Vec::new(), memory_layout),
         inputs: splits.into_iter().map(SpillInput::Ranges).collect(),
         targets: targets_of(plan.coarse(), job.workers, outputs),
         outcome: Arc::clone(&outcome),
-        step: Step::default(),
     };
-    job.run_kept(Box::new(run_sort), &context, places)?;
+    // Parts begin at the same records as those of a sort in memory.
+    let planned = plan.clone();
+    let sample = sample_stage(plan).then(move |entries| {
+        let cuts = cut_points(entries, planned.buckets());
+        Ok(run_sort.begin(cuts.borders(planned.coarse_borders())))
+    });
+    job.run_kept(StagedPlan::new(sample), &context, places)?;
     let outcome = lock(&outcome);
     count_runs(job, plan.input_bytes(), &outcome);
     prove(plan, &outcome)
@@ -208,14 +217,6 @@ pub(super) const SHAPE: Fixed = Fixed {
     key_bytes: KEY_BYTES,
     descending: false,
 };
-
-/// The borders of runs, from the cut points that a sort in memory would have: parts begin at the same records.
-fn borders_of(plan: SortPlan) -> Borders {
-    Box::new(move |reports| {
-        let cuts = cut_points(reports, plan.buckets())?;
-        Ok(cuts.borders(plan.coarse_borders()))
-    })
-}
 
 /// Merge tasks of ranges of parts, from the sizes of the buckets.
 fn targets_of(plan: SortPlan, workers: usize, outputs: Vec<OutputFile>) -> Targets {
@@ -240,10 +241,12 @@ fn prove(plan: &SortPlan, outcome: &RunOutcome) -> Result<OutputProof> {
     }
     for (target, proofs) in &outcome.merged {
         let MergeTarget::Ranges(ranges) = target else {
-            return Err(wrong_report());
+            return Err(Error::bug("prove the output", "it has no ranges"));
         };
         for (range, found) in ranges.iter().zip(proofs) {
-            let check = found.check.clone().ok_or_else(wrong_report)?;
+            let check = found.check.clone();
+            let check =
+                check.ok_or_else(|| Error::bug("prove the output", "keys were not checked"))?;
             let checksum = found.checksum;
             proof.add(
                 range.buckets.start / buckets_per_part,
@@ -259,7 +262,7 @@ fn prove(plan: &SortPlan, outcome: &RunOutcome) -> Result<OutputProof> {
     Ok(proof)
 }
 
-fn fill_report(job: &mut Job<'_>, plan: &SortPlan, proof: &OutputProof) {
+fn fill_report(job: &mut RunningJob<'_>, plan: &SortPlan, proof: &OutputProof) {
     let (records, bytes) = (plan.records(), plan.input_bytes());
     let report = &mut job.report;
     (report.records, report.input_bytes, report.output_bytes) = (records, bytes, bytes);
@@ -277,24 +280,15 @@ fn fill_report(job: &mut Job<'_>, plan: &SortPlan, proof: &OutputProof) {
     report.count("REDUCE_INPUT_GROUPS", records - proof.whole.duplicates);
 }
 
-fn sample_stage(plan: &SortPlan) -> Stage {
+fn sample_stage(plan: &SortPlan) -> TypedStage<SampleSpec> {
     let record_bytes = plan.record_bytes;
-    let task = |stretches| {
-        TaskSpec::Sample(SampleSpec {
-            stretches,
-            record_bytes,
-        })
+    let task = |stretches| SampleSpec {
+        stretches,
+        record_bytes,
     };
-    Stage::new("sample", 0, plan.sample().into_iter().map(task).collect())
+    stage("sample", 0, plan.sample().into_iter().map(task))
 }
 
-fn cut_points(reports: Vec<TaskReport>, buckets: usize) -> Result<CutPoints> {
-    let mut sample = Vec::new();
-    for report in reports {
-        match report {
-            TaskReport::Sample(entries) => sample.extend(entries),
-            _ => return Err(wrong_report()),
-        }
-    }
-    Ok(CutPoints::from_sample(sample, buckets))
+fn cut_points(reports: Reports<Vec<Entry>>, buckets: usize) -> CutPoints {
+    CutPoints::from_sample(reports.into_iter().flatten().collect(), buckets)
 }

@@ -7,89 +7,57 @@
 use std::sync::{Arc, Mutex};
 
 use super::{cut_points, sample_stage};
-use crate::driver::{Plan, Stage};
-use crate::error::{Error, Kind, Result};
-use crate::jobs::steps::{lock, wrong_report};
+use crate::driver::{Next, Reports, StagedPlan, stage};
 use crate::jobs::success::OutputProof;
-use crate::order::CutPoints;
 use crate::plan::sort::SortPlan;
-use crate::task::{MapReport, MapSpec, OutputFile, RangeSpec, ReduceSpec, TaskReport, TaskSpec};
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::order::CutPoints;
+use gristmill_base::sync::lock;
+use gristmill_tasks::reduce::RangeProof;
+use gristmill_tasks::task::{MapReport, MapSpec, OutputFile, RangeSpec, ReduceSpec};
 
-/// Which stage's reports come next.
-enum MemoryStep {
-    Begin,
-    Sample,
-    Map,
-    Reduce {
-        ranges_of: Vec<Vec<RangeSpec>>,
-        records: u64,
-        checksum: u128,
-    },
-}
-
-/// The stages of the sort.
+/// What the stages know.
 pub(super) struct TeraSort {
-    plan: SortPlan,
-    outputs: Vec<OutputFile>,
-    proof: Arc<Mutex<OutputProof>>,
-    workers: usize,
-    step: MemoryStep,
-    cuts: Arc<CutPoints>,
+    pub(super) plan: SortPlan,
+    pub(super) workers: usize,
+    pub(super) outputs: Vec<OutputFile>,
+    pub(super) proof: Arc<Mutex<OutputProof>>,
 }
 
 impl TeraSort {
-    pub(super) fn new(
-        plan: SortPlan,
-        workers: usize,
-        outputs: Vec<OutputFile>,
-        proof: Arc<Mutex<OutputProof>>,
-    ) -> Self {
-        TeraSort {
-            plan,
-            outputs,
-            proof,
-            workers,
-            step: MemoryStep::Begin,
-            cuts: Arc::new(CutPoints::from_sample(Vec::new(), 1)),
-        }
+    /// The plan.
+    pub(super) fn plan(self) -> StagedPlan {
+        let sample = sample_stage(&self.plan);
+        StagedPlan::new(sample.then(|entries| {
+            let cuts = cut_points(entries, self.plan.buckets());
+            Ok(self.map(Arc::new(cuts)))
+        }))
     }
 
-    fn map(&mut self, reports: Vec<TaskReport>) -> Result<Stage> {
-        self.cuts = Arc::new(cut_points(reports, self.plan.buckets())?);
-        let record_bytes = self.plan.record_bytes;
-        let task = |split: &Vec<_>| {
-            TaskSpec::Map(MapSpec {
-                split: split.clone(),
-                record_bytes,
-                cuts: Arc::clone(&self.cuts),
-            })
+    fn map(self, cuts: Arc<CutPoints>) -> Next {
+        let task = |split: &Vec<_>| MapSpec {
+            split: split.clone(),
+            record_bytes: self.plan.record_bytes,
+            cuts: Arc::clone(&cuts),
         };
-        let tasks = self.plan.splits.iter().map(task).collect();
-        Ok(Stage::new("map", self.plan.input_bytes(), tasks))
+        let tasks = self.plan.splits.iter().map(task);
+        let map = stage("map", self.plan.input_bytes(), tasks);
+        map.then(move |reports| self.reduce(reports, &cuts))
     }
 
     /// The input side of the proof is complete here: every byte was consumed once.
-    fn reduce(&mut self, reports: Vec<TaskReport>) -> Result<Stage> {
+    fn reduce(self, reports: Reports<MapReport>, cuts: &Arc<CutPoints>) -> Result<Next> {
         let mut counts = vec![0_u64; self.plan.buckets()];
         let mut inputs = Vec::new();
         let (mut records, mut bytes, mut checksum) = (0, 0, 0_u128);
         for report in reports {
-            let TaskReport::Map(MapReport {
-                output,
-                bytes: b,
-                records: r,
-                checksum: c,
-                bucket_counts,
-            }) = report
-            else {
-                return Err(wrong_report());
-            };
-            inputs.push(output);
-            (bytes, records, checksum) = (bytes + b, records + r, checksum + c);
-            counts
-                .iter_mut()
-                .zip(bucket_counts)
-                .for_each(|(sum, more)| *sum += u64::from(more));
+            inputs.push(report.output);
+            bytes += report.bytes;
+            records += report.records;
+            checksum += report.checksum;
+            for (sum, more) in counts.iter_mut().zip(report.bucket_counts) {
+                *sum += u64::from(more);
+            }
         }
         let in_buckets: u64 = counts.iter().sum();
         if bytes != self.plan.input_bytes() || in_buckets != records {
@@ -103,63 +71,32 @@ impl TeraSort {
             .plan
             .reduce_tasks(&counts, self.workers, &|part| self.outputs[part].clone());
         let inputs = Arc::new(inputs);
-        let task = |ranges: &Vec<RangeSpec>| {
-            TaskSpec::Reduce(ReduceSpec {
-                ranges: ranges.clone(),
-                inputs: Arc::clone(&inputs),
-                cuts: Arc::clone(&self.cuts),
-                record_bytes: self.plan.record_bytes,
-                batch_records: self.plan.batch_records(),
-            })
+        let task = |ranges: &Vec<RangeSpec>| ReduceSpec {
+            ranges: ranges.clone(),
+            inputs: Arc::clone(&inputs),
+            cuts: Arc::clone(cuts),
+            record_bytes: self.plan.record_bytes,
+            batch_records: self.plan.batch_records(),
         };
-        let tasks = ranges_of.iter().map(task).collect();
-        self.step = MemoryStep::Reduce {
-            ranges_of,
-            records,
-            checksum,
-        };
-        Ok(Stage::new("reduce", bytes, tasks))
+        let reduce = stage("reduce", bytes, ranges_of.iter().map(task));
+        Ok(reduce.then(move |reports| {
+            self.prove(reports, &ranges_of)?;
+            lock(&self.proof).check_against(records, checksum)?;
+            Ok(Next::end())
+        }))
     }
 
     /// The output side: order within and across parts, counts, checksum.
-    fn prove(&self, reports: Vec<TaskReport>, ranges_of: &[Vec<RangeSpec>]) -> Result<()> {
+    fn prove(&self, reports: Reports<Vec<RangeProof>>, ranges_of: &[Vec<RangeSpec>]) -> Result<()> {
         let mut proof = lock(&self.proof);
-        for (report, ranges) in reports.into_iter().zip(ranges_of) {
-            let TaskReport::Reduce(proofs) = report else {
-                return Err(wrong_report());
-            };
+        for (proofs, ranges) in reports.into_iter().zip(ranges_of) {
             if proofs.len() != ranges.len() {
-                return Err(wrong_report());
+                return Err(Error::bug("run the job", "a range without its proof"));
             }
             for (range, found) in ranges.iter().zip(&proofs) {
                 proof.add(range.buckets.start / self.plan.buckets_per_part, found)?;
             }
         }
         Ok(())
-    }
-}
-
-impl Plan for TeraSort {
-    fn next_stage(&mut self, reports: Vec<TaskReport>) -> Result<Option<Stage>> {
-        match std::mem::replace(&mut self.step, MemoryStep::Begin) {
-            MemoryStep::Begin => {
-                self.step = MemoryStep::Sample;
-                Ok(Some(sample_stage(&self.plan)))
-            }
-            MemoryStep::Sample => {
-                self.step = MemoryStep::Map;
-                self.map(reports).map(Some)
-            }
-            MemoryStep::Map => self.reduce(reports).map(Some),
-            MemoryStep::Reduce {
-                ranges_of,
-                records,
-                checksum,
-            } => {
-                self.prove(reports, &ranges_of)?;
-                lock(&self.proof).check_against(records, checksum)?;
-                Ok(None)
-            }
-        }
     }
 }

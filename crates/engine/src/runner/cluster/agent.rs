@@ -18,22 +18,24 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::desk::{Desk, Equipment, Task};
+use super::agent_queue::{AgentQueue, AgentResources, QueuedTask};
 use super::secured::TlsFiles;
 use super::server;
-use crate::budget::available_bytes;
-use crate::commit::SpillDirs;
-use crate::error::{Error, Kind, Result};
 use crate::runner::shared::{BuildNativeExecutor, Host};
 use crate::runner::threads::run_caught;
-use crate::storage::LocalDisk;
-use crate::storage::agents::{AgentDisk, AgentPlace, Agents, NONCE, RunName};
-use crate::storage::stores::Stores;
-use crate::sys::descriptors::raise_open_files;
-use crate::sys::memory::{keep_little_freed, resident_bytes};
-use crate::sys::threads::begin;
-use crate::task::{AgentFolders, Attempt, Here, Scratch, TaskContext, TaskReport, TaskSpec};
-use crate::worker::Processes;
+use gristmill_base::budget::available_bytes;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::sys::descriptors::raise_open_files;
+use gristmill_base::sys::memory::{keep_little_freed, resident_bytes};
+use gristmill_base::sys::threads::begin;
+use gristmill_storage::LocalDisk;
+use gristmill_storage::agents::{AgentDisk, AgentPlace, Agents, NONCE, RunName};
+use gristmill_storage::stores::Stores;
+use gristmill_tasks::commit::{Ownership, SpillDirs};
+use gristmill_tasks::task::{
+    AgentFolders, NodeEnvironment, Scratch, TaskAttempt, TaskContext, TaskReport, TaskSpec,
+};
+use gristmill_tasks::worker::ProcessPool;
 
 /// The variable by which processes below an agent find the file with what it knows of the others.
 pub const AGENTS_VARIABLE: &str = "GRISTMILL_AGENTS";
@@ -68,7 +70,7 @@ pub struct AgentSpec {
     /// The address that others reach this node by.
     pub host: String,
     /// Where runs go, on this node.
-    #[serde(with = "crate::names")]
+    #[serde(with = "gristmill_base::names")]
     pub spill_dir: Vec<PathBuf>,
     /// Whether runs of other agents are read as files where they can be.
     pub reads_files: bool,
@@ -77,7 +79,7 @@ pub struct AgentSpec {
     pub tls: Option<TlsFiles>,
     /// What user code finds on this node.
     #[serde(default)]
-    pub here: Here,
+    pub here: NodeEnvironment,
     /// Whether the job had another driver before, whose agents may have left runs here.
     #[serde(default)]
     pub resumes: bool,
@@ -97,13 +99,13 @@ pub struct Hello {
     /// Memory that the agent holds already.
     pub held_bytes: u64,
     /// Runs that earlier agents of the job left on the node, by the names that they have here.
-    #[serde(default, with = "crate::names")]
+    #[serde(default, with = "gristmill_base::names")]
     pub found: Vec<PathBuf>,
 }
 
 /// How the end of an agent comes about.
 #[derive(Debug, Default)]
-pub struct End {
+pub struct ShutdownFlags {
     /// The job is over.
     pub over: AtomicBool,
     /// Whoever began the agent is gone, and has not said that the job is over.
@@ -118,17 +120,18 @@ pub fn serve(
     spec: &AgentSpec,
     stores: &Stores,
     native: BuildNativeExecutor,
-    end: &End,
+    end: &ShutdownFlags,
     hello: impl FnOnce(&Hello) -> Result<()>,
 ) -> Result<()> {
     keep_little_freed();
     raise_open_files();
     let disk = Arc::clone(stores.disk());
     let left = left_by_others(&*disk, spec)?;
-    let spill = SpillDirs::begin(&*disk, &spec.spill_dir, &name_of(&*disk, spec)?)?;
-    let own = spill.folders().to_vec();
-    let folders = [&own, left.folders()].concat();
-    let outcome = serve_in(spec, stores, native, (&own, &folders), |desk, place| {
+    let owner = Ownership::of_new_job(&name_of(&*disk, spec)?);
+    let spill = SpillDirs::begin(&*disk, &spec.spill_dir, &owner)?;
+    let own = spill.folders();
+    let folders = [own.clone(), left.folders()].concat();
+    let outcome = serve_in(spec, stores, native, (&own, &folders), |queue, place| {
         hello(&Hello {
             place,
             version: crate::VERSION.to_owned(),
@@ -137,7 +140,7 @@ pub fn serve(
             held_bytes: resident_bytes().0,
             found: found_in(&*disk, spec.agent, &folders),
         })?;
-        Ok(wait_for_the_end(desk, end))
+        Ok(wait_for_the_end(queue, end))
     });
     let runs_stay = *outcome.as_ref().unwrap_or(&true);
     if runs_stay && !found_in(&*disk, spec.agent, &folders).is_empty() {
@@ -154,7 +157,7 @@ fn serve_in(
     stores: &Stores,
     native: BuildNativeExecutor,
     (own, folders): (&[PathBuf], &[PathBuf]),
-    wait: impl FnOnce(&Desk, AgentPlace) -> Result<bool>,
+    wait: impl FnOnce(&AgentQueue, AgentPlace) -> Result<bool>,
 ) -> Result<bool> {
     let disk = stores.disk();
     let Some(first) = own.first() else {
@@ -191,7 +194,7 @@ fn serve_in(
     let mut here = spec.here.clone();
     here.variables.insert(AGENTS_VARIABLE.into(), file.into());
     here.folder.clone_from(&attempts);
-    let desk = Arc::new(Desk::new(Equipment {
+    let queue = Arc::new(AgentQueue::new(AgentResources {
         stores: stores.on_disk(Arc::clone(&with_agents)),
         disk: Arc::clone(disk),
         agents,
@@ -207,21 +210,21 @@ fn serve_in(
         },
         folders: folders.to_vec(),
     }));
-    let runtime = server::serve(listener, spec.tls.as_ref(), &spec.token, Arc::clone(&desk))?;
-    begin_threads(&desk, spec.workers)?;
-    let outcome = wait(&desk, place);
-    Processes::shared().dismiss();
+    let runtime = server::serve(listener, spec.tls.as_ref(), &spec.token, Arc::clone(&queue))?;
+    begin_threads(&queue, spec.workers)?;
+    let outcome = wait(&queue, place);
+    ProcessPool::shared().dismiss();
     runtime.shutdown_background();
     outcome
 }
 
 /// Begins what works for the driver; it ends with the process, if not before.
-fn begin_threads(desk: &Arc<Desk>, slots: usize) -> Result<()> {
-    let chores = Arc::clone(desk);
+fn begin_threads(queue: &Arc<AgentQueue>, slots: usize) -> Result<()> {
+    let chores = Arc::clone(queue);
     begin("chores", move || chores.do_chores())?;
     for _ in 0..slots {
-        let desk = Arc::clone(desk);
-        begin("slot", move || slot(&desk))?;
+        let queue = Arc::clone(queue);
+        begin("slot", move || slot(&queue))?;
     }
     Ok(())
 }
@@ -229,7 +232,7 @@ fn begin_threads(desk: &Arc<Desk>, slots: usize) -> Result<()> {
 /// What agents of a dead driver of the job left here, taken over.
 fn left_by_others<'a>(disk: &'a dyn LocalDisk, spec: &AgentSpec) -> Result<SpillDirs<'a>> {
     if !spec.resumes {
-        return SpillDirs::begin(disk, &[], &spec.job_id);
+        return Ok(SpillDirs::default());
     }
     let round = round_of(spec);
     // A colleague of this agent has no such file yet, or one of this round.
@@ -281,9 +284,9 @@ fn found_in(disk: &dyn LocalDisk, agent: u32, folders: &[PathBuf]) -> Vec<PathBu
 }
 
 /// Waits until nobody wants the agent any more, and its tasks have ended; whether its runs stay.
-fn wait_for_the_end(desk: &Desk, end: &End) -> bool {
-    let is_over = || desk.runs_stay().is_some() || end.over.load(Ordering::Relaxed);
-    let is_silent = || match desk.silence() {
+fn wait_for_the_end(queue: &AgentQueue, end: &ShutdownFlags) -> bool {
+    let is_over = || queue.runs_stay().is_some() || end.over.load(Ordering::Relaxed);
+    let is_silent = || match queue.silence() {
         (silence, true) => silence >= DRIVER_SILENCE,
         (silence, false) => silence >= DRIVER_SILENCE_AT_FIRST,
     };
@@ -291,10 +294,10 @@ fn wait_for_the_end(desk: &Desk, end: &End) -> bool {
     while !is_over() && !is_alone() {
         sleep(TICK);
     }
-    let runs_stay = desk.runs_stay().unwrap_or_else(|| !is_over());
-    desk.end();
+    let runs_stay = queue.runs_stay().unwrap_or_else(|| !is_over());
+    queue.end();
     let began = Instant::now();
-    while desk.open() > 0 && began.elapsed() < GRACE {
+    while queue.open() > 0 && began.elapsed() < GRACE {
         sleep(TICK);
     }
     runs_stay
@@ -314,7 +317,10 @@ fn listen(host: &str) -> Result<(TcpListener, String)> {
 
 /// Writes the file by which others know that they see the same folder.
 fn nonce(disk: &dyn LocalDisk, folders: &[PathBuf], spec: &AgentSpec) -> Result<String> {
-    let own = hexadecimal(&format!("nonce {} {}", spec.agent, spec.token));
+    let own = hex::encode(Sha256::digest(format!(
+        "nonce {} {}",
+        spec.agent, spec.token
+    )));
     let nonce = format!("{}{own}", round_of(spec));
     for folder in folders {
         let file = folder.join(NONCE);
@@ -326,19 +332,14 @@ fn nonce(disk: &dyn LocalDisk, folders: &[PathBuf], spec: &AgentSpec) -> Result<
 
 /// What the nonces of all agents that one driver has begin with.
 fn round_of(spec: &AgentSpec) -> String {
-    hexadecimal(&format!("round {}", spec.token))
-}
-
-fn hexadecimal(text: &str) -> String {
-    let digest = Sha256::digest(text);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(format!("round {}", spec.token)))
 }
 
 /// The life of a slot.
-fn slot(desk: &Desk) {
+fn slot(queue: &AgentQueue) {
     let mut scratch = Scratch::default();
     let mut before: Option<Arc<Result<TaskContext>>> = None;
-    while let Some(task) = desk.next() {
+    while let Some(task) = queue.next() {
         if before
             .as_ref()
             .is_none_or(|before| !Arc::ptr_eq(before, &task.job))
@@ -347,9 +348,9 @@ fn slot(desk: &Desk) {
             before = Some(Arc::clone(&task.job));
         }
         if task.spec.as_ref().is_ok_and(TaskSpec::runs_user_code)
-            && let Err(error) = desk.tell_processes()
+            && let Err(error) = queue.tell_processes()
         {
-            desk.breaks(&task, error);
+            queue.breaks(&task, error);
             continue;
         }
         let began = Instant::now();
@@ -357,19 +358,19 @@ fn slot(desk: &Desk) {
         let took = began.elapsed();
         if let Ok(TaskReport::User(report)) = &mut outcome {
             let reads = std::mem::take(&mut report.reads);
-            desk.equipment.agents.reads().add(&reads);
+            queue.resources.agents.reads().add(&reads);
         }
         if outcome.is_err() {
             scratch = Scratch::default(); // whatever state the attempt left it in
         }
-        desk.over(&task, took, outcome);
+        queue.over(&task, took, outcome);
     }
 }
 
-fn run(task: &Task, scratch: &mut Scratch) -> Result<TaskReport> {
+fn run(task: &QueuedTask, scratch: &mut Scratch) -> Result<TaskReport> {
     let spec = task.spec.as_ref().map_err(Error::clone)?;
     let context = (*task.job).as_ref().map_err(Error::clone)?;
-    let attempt = Attempt {
+    let attempt = TaskAttempt {
         id: task.launch.id,
         stop: Arc::clone(&task.flags.stop),
         done_bytes: &task.flags.done_bytes,

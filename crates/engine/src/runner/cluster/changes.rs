@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::agent::Hello;
 use super::{Cluster, check_version};
-use crate::error::{Error, Kind, Result};
+use gristmill_base::error::{Error, Kind, Result};
 
 /// What changes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, TcpListener, UdpSocket};
 use std::path::{Component, Path as FilePath, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -20,25 +20,26 @@ use tokio::runtime::Runtime;
 
 use super::links::Links;
 use super::server::serve_app;
-use crate::error::{Error, Kind, Result};
-use crate::storage::collected::{CRC_HEADER, Collector, NewFile, PIECE_BYTES};
-use crate::storage::location::Location;
-use crate::storage::objects::Upload;
-use crate::storage::stores::Stores;
-use crate::storage::{Caching, WriteFile};
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::sync::lock;
+use gristmill_storage::collected::{CRC_HEADER, CollectorAddress, NewFile, PIECE_BYTES};
+use gristmill_storage::location::Location;
+use gristmill_storage::objects::Upload;
+use gristmill_storage::stores::Stores;
+use gristmill_storage::{Caching, WriteFile};
 
 /// How long the end waits for what is being written.
 const END: Duration = Duration::from_secs(10);
 
 /// Takes files, as long as it is there.
-pub(super) struct Takes {
+pub(super) struct OutputReceiver {
     /// How agents reach it.
-    pub(super) collector: Collector,
+    pub(super) collector: CollectorAddress,
     files: Arc<Files>,
     runtime: Option<Runtime>,
 }
 
-impl Takes {
+impl OutputReceiver {
     /// Begins to take files, if the job collects its output.
     ///
     /// # Errors
@@ -72,21 +73,21 @@ impl Takes {
             .layer(DefaultBodyLimit::max(2 * PIECE_BYTES))
             .with_state(Arc::clone(&files));
         let runtime = serve_app(listener, None, &token, app)?;
-        Ok(Some(Takes {
-            collector: Collector { address, token },
+        Ok(Some(OutputReceiver {
+            collector: CollectorAddress { address, token },
             files,
             runtime: Some(runtime),
         }))
     }
 }
 
-impl Drop for Takes {
+impl Drop for OutputReceiver {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(END);
         }
         // Before a committer looks at what is there: the agents of these files are lost.
-        locked(&self.files.taken).files.clear();
+        lock(&self.files.taken).files.clear();
     }
 }
 
@@ -122,11 +123,11 @@ fn way_to(address: &str) -> std::io::Result<IpAddr> {
 struct Files {
     stores: Arc<Stores>,
     folder: PathBuf,
-    taken: Mutex<Taken>,
+    taken: Mutex<ReceivedFiles>,
 }
 
 #[derive(Default)]
-struct Taken {
+struct ReceivedFiles {
     begun: u64,
     files: BTreeMap<u64, Arc<Mutex<File>>>,
 }
@@ -136,10 +137,6 @@ struct File {
     file: Option<Box<dyn WriteFile>>,
     bytes: u64,
     upload: Option<Upload>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Files {
@@ -155,7 +152,7 @@ impl Files {
         }
         self.check_room(new.bytes)?;
         let file = self.stores.create(&new.path, new.bytes, Caching::Cached)?;
-        let mut taken = locked(&self.taken);
+        let mut taken = lock(&self.taken);
         taken.begun += 1;
         let id = taken.begun;
         let begun = File {
@@ -187,13 +184,13 @@ impl Files {
     }
 
     fn of(&self, id: u64) -> Result<Arc<Mutex<File>>> {
-        let found = locked(&self.taken).files.get(&id).cloned();
+        let found = lock(&self.taken).files.get(&id).cloned();
         found.ok_or_else(|| wrong("there is no such file"))
     }
 
     fn write(&self, (id, offset): (u64, u64), body: &[u8], crc: Option<u32>) -> Result<()> {
         let file = self.of(id)?;
-        let mut file = locked(&file);
+        let mut file = lock(&file);
         if crc != Some(crc32fast::hash(body)) {
             return Err(wrong("its bytes were changed on their way").retryable_error());
         }
@@ -209,7 +206,7 @@ impl Files {
 
     fn finish(&self, id: u64) -> Result<Upload> {
         let file = self.of(id)?;
-        let mut file = locked(&file);
+        let mut file = lock(&file);
         if let Some(open) = file.file.take() {
             file.upload = open.finish()?;
         }
@@ -267,7 +264,7 @@ async fn finish(State(files): State<Arc<Files>>, Path(id): Path<u64>) -> Respons
 
 async fn remove(State(files): State<Arc<Files>>, Path(id): Path<u64>) -> Response {
     apart(move || {
-        let gone = locked(&files.taken).files.remove(&id);
+        let gone = lock(&files.taken).files.remove(&id);
         drop(gone);
         Ok(())
     })
@@ -277,7 +274,7 @@ async fn remove(State(files): State<Arc<Files>>, Path(id): Path<u64>) -> Respons
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::memory::Memory;
+    use gristmill_storage::memory::Memory;
 
     fn files() -> Files {
         Files {

@@ -24,7 +24,7 @@ use tokio_rustls::TlsAcceptor;
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long the head of a request may take, from the end of the one before: who reads runs keeps connections no longer, either
-/// (`storage/wire.rs`).
+/// (`storage/net/http_client.rs`).
 const HEAD_LIMIT: Duration = Duration::from_secs(15);
 
 /// Connections at once: the readers of hundreds of nodes. Others wait at the port.

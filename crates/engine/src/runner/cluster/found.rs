@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::Cluster;
-use crate::storage::LocalDisk;
-use crate::storage::agents::{AgentDisk, Agents, RunName};
+use gristmill_storage::LocalDisk;
+use gristmill_storage::agents::{AgentDisk, Agents, RunName};
 
 /// The number of no agent.
 pub(super) const NOBODY: u32 = u32::MAX;

@@ -13,10 +13,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::messages::Events;
+use gristmill_base::sync::lock;
 
 /// What is heard of an agent.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum AgentMessage {
     /// What happened there.
     Events(Box<Events>),
     /// Nothing any more: it is, or does, this.
@@ -25,12 +26,12 @@ pub(super) enum Heard {
 
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<InboxState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct InboxState {
     /// Who has an entry, the one that has waited longest first.
     turns: VecDeque<u32>,
     events: BTreeMap<u32, Box<Events>>,
@@ -38,30 +39,30 @@ struct Waiting {
 }
 
 impl Inbox {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn waiting(&self) -> MutexGuard<'_, InboxState> {
+        lock(&self.waiting)
     }
 
     /// Something is heard of an agent.
-    pub(super) fn add(&self, agent: u32, heard: Heard) {
+    pub(super) fn add(&self, agent: u32, heard: AgentMessage) {
         let mut waiting = self.waiting();
         if !waiting.events.contains_key(&agent) && !waiting.gone.contains_key(&agent) {
             waiting.turns.push_back(agent);
         }
         match heard {
-            Heard::Events(new) => match waiting.events.get_mut(&agent) {
+            AgentMessage::Events(new) => match waiting.events.get_mut(&agent) {
                 Some(events) => events.add(*new),
                 None => drop(waiting.events.insert(agent, new)),
             },
-            Heard::Gone(why) => drop(waiting.gone.entry(agent).or_insert(why)),
+            AgentMessage::Gone(why) => drop(waiting.gone.entry(agent).or_insert(why)),
         }
         drop(waiting);
         self.changed.notify_all();
     }
 
     /// What comes next, if it comes so soon. What happened at an agent comes before that it is gone.
-    pub(super) fn next(&self, longest: Duration) -> Option<(u32, Heard)> {
-        let none = |waiting: &mut Waiting| waiting.turns.is_empty();
+    pub(super) fn next(&self, longest: Duration) -> Option<(u32, AgentMessage)> {
+        let none = |waiting: &mut InboxState| waiting.turns.is_empty();
         let waited = self
             .changed
             .wait_timeout_while(self.waiting(), longest, none);
@@ -71,10 +72,10 @@ impl Inbox {
             if waiting.gone.contains_key(&agent) {
                 waiting.turns.push_front(agent);
             }
-            return Some((agent, Heard::Events(events)));
+            return Some((agent, AgentMessage::Events(events)));
         }
         let why = waiting.gone.remove(&agent)?;
-        Some((agent, Heard::Gone(why)))
+        Some((agent, AgentMessage::Gone(why)))
     }
 }
 
@@ -91,7 +92,7 @@ impl Events {
 mod tests {
     use super::*;
     use crate::runner::cluster::messages::{AttemptOver, Launch};
-    use crate::task::AttemptId;
+    use gristmill_tasks::task::AttemptId;
 
     fn over(task: u32) -> AttemptOver {
         let id = AttemptId { task, attempt: 0 };
@@ -103,8 +104,8 @@ mod tests {
         }
     }
 
-    fn events(begun: u64, over: Vec<AttemptOver>) -> Heard {
-        Heard::Events(Box::new(Events {
+    fn events(begun: u64, over: Vec<AttemptOver>) -> AgentMessage {
+        AgentMessage::Events(Box::new(Events {
             begun,
             over,
             ..Events::default()
@@ -119,16 +120,16 @@ mod tests {
             inbox.add(1, events(begun, over.into_iter().collect()));
             inbox.add(2, events(begun, Vec::new()));
         }
-        inbox.add(1, Heard::Gone("it is silent".into()));
+        inbox.add(1, AgentMessage::Gone("it is silent".into()));
         let next = || inbox.next(Duration::ZERO);
-        let Some((1, Heard::Events(first))) = next() else {
+        let Some((1, AgentMessage::Events(first))) = next() else {
             panic!("events of agent 1");
         };
         assert_eq!(first.begun, 999);
         let tasks: Vec<u32> = first.over.iter().map(|over| over.launch.id.task).collect();
         assert_eq!(tasks, [0, 500]);
-        assert!(matches!(next(), Some((1, Heard::Gone(_)))));
-        assert!(matches!(next(), Some((2, Heard::Events(_)))));
+        assert!(matches!(next(), Some((1, AgentMessage::Gone(_)))));
+        assert!(matches!(next(), Some((2, AgentMessage::Events(_)))));
         assert!(next().is_none());
     }
 }

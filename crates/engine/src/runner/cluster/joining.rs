@@ -12,14 +12,14 @@ use std::collections::BTreeSet;
 
 use super::agent::Hello;
 use super::changes::Change;
+use super::cluster_backend::ClusterBackend;
 use super::links::Links;
-use super::messages::Order;
-use super::place::OnCluster;
-use super::sight::Sign;
-use crate::error::{Error, Result};
-use crate::runner::running::Happened;
+use super::messages::AgentOrder;
+use super::shared_fs_check::Marker;
+use crate::runner::running::BackendEvent;
+use gristmill_base::error::{Error, Result};
 
-impl OnCluster<'_> {
+impl ClusterBackend<'_> {
     /// Takes in what has changed.
     pub(super) fn take_changes(&mut self) {
         for change in self.changes.take() {
@@ -48,9 +48,9 @@ impl OnCluster<'_> {
             return Ok(()); // whoever began it ends it with the job
         }
         self.links.join(number, hello, workers);
-        let sign = Sign::of(&self.context.node.store, self.output.as_ref())?;
-        let begin = self.begin_order(workers, sign.as_ref())?;
-        self.signs.extend(sign.map(|sign| (number, sign)));
+        let marker = Marker::of(&self.context.node.store, self.output.as_ref())?;
+        let begin = self.begin_order(workers, marker.as_ref())?;
+        self.markers.extend(marker.map(|marker| (number, marker)));
         self.links.update(number, |agent| {
             agent.link.order(begin);
             agent.told += 1;
@@ -75,7 +75,7 @@ impl OnCluster<'_> {
         {
             return;
         }
-        self.signs.remove(&number);
+        self.markers.remove(&number);
         match refused {
             // Its node does not see what the others see: the job does without it.
             Some(error) if self.has_begun => self.lose(number, &format!("cannot begin: {error}")),
@@ -87,9 +87,10 @@ impl OnCluster<'_> {
     pub(super) fn tell_slots(&mut self) {
         if self.has_begun {
             let slots = self.links.slots();
-            self.happened.push_back(Happened::Slots { slots });
+            self.backend_events.push_back(BackendEvent::Slots { slots });
             let attempts = self.links.ahead() * slots;
-            self.happened.push_back(Happened::Ahead { attempts });
+            self.backend_events
+                .push_back(BackendEvent::Ahead { attempts });
         }
     }
 }
@@ -101,11 +102,11 @@ impl Links {
         let places = self.places.clone();
         let (lost, moved) = (self.lost(), self.moved.clone());
         self.update(number, |agent| {
-            agent.link.order(Order::Agents(places));
-            agent.link.order(Order::Changed { lost, moved });
+            agent.link.order(AgentOrder::Agents(places));
+            agent.link.order(AgentOrder::Changed { lost, moved });
         });
         let own = [(number, hello.place.clone())].into();
-        self.tell_all(&Order::Agents(own));
+        self.tell_all(&AgentOrder::Agents(own));
     }
 
     /// The numbers of agents that are lost.

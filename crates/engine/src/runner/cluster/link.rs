@@ -19,12 +19,13 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 
-use super::inbox::{Heard, Inbox};
-use super::messages::{Events, ORDERS_BYTES_MAX, Order, Orders};
-use crate::storage::agents::AgentPlace;
-use crate::storage::wire::{Broken, Reply, Way, Wire};
-use crate::sys::threads::begin;
-use crate::task::wire;
+use super::inbox::{AgentMessage, Inbox};
+use super::messages::{AgentOrder, Events, ORDERS_BYTES_MAX, Orders};
+use gristmill_base::sync::lock;
+use gristmill_base::sys::threads::begin;
+use gristmill_storage::agents::AgentPlace;
+use gristmill_storage::net::http_client::{HttpClient, HttpReply, TransportError, TransportPolicy};
+use gristmill_tasks::task::wire;
 
 /// How long an agent may be silent.
 pub(super) const SILENCE: Duration = Duration::from_secs(10);
@@ -51,8 +52,8 @@ const WAIT: Duration = Duration::from_millis(100);
 const ORDERS_AT_ONCE: usize = 1000;
 
 #[derive(Debug)]
-struct Out {
-    orders: VecDeque<Order>,
+struct OutgoingOrders {
+    orders: VecDeque<AgentOrder>,
     /// How many were sent.
     sent: u64,
     heard: Instant,
@@ -63,7 +64,7 @@ struct Out {
 }
 
 /// Why a request was not done.
-enum Undone {
+enum RequestFailure {
     /// The agent says so.
     Refused(String),
     /// There is no answer.
@@ -76,9 +77,9 @@ pub(super) struct Link {
     pub(super) number: u32,
     place: AgentPlace,
     authorization: String,
-    wire: Arc<Wire>,
-    way: Way,
-    out: Mutex<Out>,
+    client: Arc<HttpClient>,
+    policy: TransportPolicy,
+    out: Mutex<OutgoingOrders>,
     changed: Condvar,
     inbox: Arc<Inbox>,
 }
@@ -88,16 +89,16 @@ impl Link {
     pub(super) fn begin(
         number: u32,
         (place, token): (&AgentPlace, &str),
-        (wire, way): (&Arc<Wire>, &Way),
+        (client, policy): (&Arc<HttpClient>, &TransportPolicy),
         inbox: &Arc<Inbox>,
     ) -> Arc<Self> {
         let link = Arc::new(Link {
             number,
             place: place.clone(),
             authorization: format!("Bearer {token}"),
-            wire: Arc::clone(wire),
-            way: way.clone(),
-            out: Mutex::new(Out {
+            client: Arc::clone(client),
+            policy: policy.clone(),
+            out: Mutex::new(OutgoingOrders {
                 orders: VecDeque::new(),
                 sent: 0,
                 heard: Instant::now(),
@@ -118,8 +119,8 @@ impl Link {
         link
     }
 
-    fn out(&self) -> MutexGuard<'_, Out> {
-        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    fn out(&self) -> MutexGuard<'_, OutgoingOrders> {
+        lock(&self.out)
     }
 
     /// Where it is.
@@ -128,13 +129,13 @@ impl Link {
     }
 
     /// Sends an order, soon.
-    pub(super) fn order(&self, order: Order) {
+    pub(super) fn order(&self, order: AgentOrder) {
         self.keep(order);
         self.send_kept();
     }
 
     /// Keeps an order until it is said to send what was kept: others may come with it.
-    pub(super) fn keep(&self, order: Order) {
+    pub(super) fn keep(&self, order: AgentOrder) {
         self.out().orders.push_back(order);
     }
 
@@ -144,7 +145,7 @@ impl Link {
     }
 
     /// Sends this order after all others, and hears nothing any more.
-    pub(super) fn leave(&self, last: Order) {
+    pub(super) fn leave(&self, last: AgentOrder) {
         let mut out = self.out();
         out.orders.push_back(last);
         out.leaves = true;
@@ -162,14 +163,14 @@ impl Link {
 
     /// Waits until all orders have come, but not longer than this.
     pub(super) fn flush(&self, longest: Duration) {
-        let busy = |out: &mut Out| !out.orders.is_empty() && !out.over;
+        let busy = |out: &mut OutgoingOrders| !out.orders.is_empty() && !out.over;
         let waited = self.changed.wait_timeout_while(self.out(), longest, busy);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
     /// The orders that come next, with the number of the first; nothing when all is over.
     fn batch(&self) -> Option<Orders> {
-        let idle = |out: &mut Out| out.orders.is_empty() && !out.over && !out.leaves;
+        let idle = |out: &mut OutgoingOrders| out.orders.is_empty() && !out.over && !out.leaves;
         let waited = self.changed.wait_while(self.out(), idle);
         let out = waited.unwrap_or_else(PoisonError::into_inner);
         (!out.over && !out.orders.is_empty()).then(|| Orders {
@@ -200,7 +201,7 @@ impl Link {
 
     /// Sends orders until they are taken, and says so; or nothing is to be said any more. Fails with what the agent does instead.
     fn deliver(&self, body: &Bytes) -> Result<bool, String> {
-        let limit = ORDERS_LIMIT.max(self.wire.limit(body.len()));
+        let limit = ORDERS_LIMIT.max(self.client.limit(body.len()));
         let (mut refused, mut unanswered): (Option<Instant>, u32) = (None, 0);
         loop {
             let taken = self.request(Method::POST, "/orders", body.clone(), limit);
@@ -208,14 +209,14 @@ impl Link {
                 return Ok(taken.is_ok());
             }
             match taken {
-                Err(Undone::Refused(why)) => {
+                Err(RequestFailure::Refused(why)) => {
                     let since = refused.get_or_insert_with(Instant::now);
                     if since.elapsed() >= REFUSED_LIMIT {
                         return Err(format!("refuses orders: {why}"));
                     }
                 }
-                Err(Undone::Unanswered(_)) if self.is_over() => return Ok(false), // it leaves
-                Err(Undone::Unanswered(why)) => {
+                Err(RequestFailure::Unanswered(_)) if self.is_over() => return Ok(false), // it leaves
+                Err(RequestFailure::Unanswered(why)) => {
                     unanswered += u32::from(!self.is_silent());
                     if unanswered >= TRIES {
                         return Err(format!("takes no orders: {why}"));
@@ -235,7 +236,7 @@ impl Link {
     /// Takes an agent for lost that cannot be told what to do.
     fn give_up(&self, why: String) {
         self.cut();
-        self.inbox.add(self.number, Heard::Gone(why));
+        self.inbox.add(self.number, AgentMessage::Gone(why));
     }
 
     fn ask(&self) {
@@ -248,7 +249,8 @@ impl Link {
             match heard {
                 Ok(events) => {
                     self.out().heard = Instant::now();
-                    self.inbox.add(self.number, Heard::Events(Box::new(events)));
+                    self.inbox
+                        .add(self.number, AgentMessage::Events(Box::new(events)));
                 }
                 Err(why) => {
                     let longest = if self.is_refused() { REFUSALS } else { SILENCE };
@@ -279,7 +281,8 @@ impl Link {
     fn events(&self, known: &mut u64) -> Result<Events, String> {
         let path = format!("/events?after={known}");
         let reply = self.request(Method::GET, &path, Bytes::new(), REQUEST_LIMIT);
-        let reply = reply.map_err(|(Undone::Refused(why) | Undone::Unanswered(why))| why)?;
+        let reply = reply
+            .map_err(|(RequestFailure::Refused(why) | RequestFailure::Unanswered(why))| why)?;
         let mut events: Events =
             wire::from_bytes(&reply.body).map_err(|error| error.to_string())?;
         let before = known.saturating_sub(events.first) as usize;
@@ -294,30 +297,31 @@ impl Link {
         path: &str,
         body: Bytes,
         limit: Duration,
-    ) -> Result<Reply, Undone> {
+    ) -> Result<HttpReply, RequestFailure> {
         let request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.place.url()))
             .header("authorization", &self.authorization)
             .body(body.into())
-            .map_err(|error| Undone::Refused(error.to_string()))?;
-        let reply = self.wire.send(&self.way, request, &mut [], limit);
+            .map_err(|error| RequestFailure::Refused(error.to_string()))?;
+        let reply = self.client.send(&self.policy, request, &mut [], limit);
         let reply = reply.map_err(|broken| {
-            Undone::Unanswered(match broken {
-                Broken::Here(error) => error.to_string(),
-                Broken::There(why) => why,
-                Broken::Untrusted(distrust) => {
-                    let (what, advice) = distrust.says(self.way.bundle.as_ref(), "RAY_TLS_CA_CERT");
+            RequestFailure::Unanswered(match broken {
+                TransportError::Here(error) => error.to_string(),
+                TransportError::There(why) => why,
+                TransportError::Untrusted(distrust) => {
+                    let (what, advice) =
+                        distrust.says(self.policy.bundle.as_ref(), "RAY_TLS_CA_CERT");
                     format!("{what} ({advice})")
                 }
-                Broken::Stopped => "it is to end".to_owned(),
+                TransportError::Stopped => "it is to end".to_owned(),
             })
         })?;
         match reply.status {
             StatusCode::OK | StatusCode::NO_CONTENT => Ok(reply),
             status => {
                 let said = String::from_utf8_lossy(&reply.body);
-                Err(Undone::Refused(format!(
+                Err(RequestFailure::Refused(format!(
                     "it answered {status} {}",
                     said.trim()
                 )))
@@ -339,7 +343,7 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
-    use crate::storage::agents::way_to_agents;
+    use gristmill_storage::agents::agent_transport;
 
     /// An agent that lives, and answers each batch of orders so: where it is.
     fn agent_that_answers(orders: &'static str) -> AgentPlace {
@@ -370,13 +374,13 @@ mod tests {
     #[test]
     fn orders_that_are_refused_are_not_sent_for_ever() {
         let place = agent_that_answers("500 Internal Server Error");
-        let (wire, inbox) = (Arc::new(Wire::default()), Arc::<Inbox>::default());
-        let link = Link::begin(4, (&place, "t"), (&wire, &way_to_agents(None)), &inbox);
-        link.order(Order::End { runs_stay: false });
+        let (client, inbox) = (Arc::new(HttpClient::default()), Arc::<Inbox>::default());
+        let link = Link::begin(4, (&place, "t"), (&client, &agent_transport(None)), &inbox);
+        link.order(AgentOrder::End { runs_stay: false });
         let began = Instant::now();
         let why = loop {
             match inbox.next(Duration::from_secs(1)) {
-                Some((4, Heard::Gone(why))) => break why,
+                Some((4, AgentMessage::Gone(why))) => break why,
                 _ => assert!(began.elapsed() < Duration::from_secs(60)),
             }
         };

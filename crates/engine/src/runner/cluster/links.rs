@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 use super::Cluster;
 use super::agent::Hello;
-use super::choice::{Choice, Rank};
 use super::found::NOBODY;
 use super::inbox::Inbox;
 use super::link::{Link, SILENCE};
-use super::messages::{AgentUse, Order, READS_MAX};
-use super::near::AgentsByHost;
+use super::locality::AgentsByHost;
+use super::messages::{AgentOrder, AgentUse, READS_MAX};
+use super::placement::{AgentSelector, Rank};
 use crate::history::event::{NodeRead, NodeSample};
 use crate::runner::nodes::Nodes;
-use crate::storage::agents::{AgentPlace, Agents, ReadOf, way_to_agents};
-use crate::storage::waiting::Awaited;
-use crate::storage::wire::{Way, Wire};
-use crate::task::wire::Sender;
+use gristmill_storage::agents::{AgentPlace, Agents, ReadOf, agent_transport};
+use gristmill_storage::net::http_client::{HttpClient, TransportPolicy};
+use gristmill_storage::net::waiting::Awaited;
+use gristmill_tasks::task::wire::Sender;
 
 /// How long the end of a job waits for agents to hear of it.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -73,7 +73,7 @@ impl Agent {
     }
 
     /// Whether it may be given tasks.
-    fn takes(&self) -> bool {
+    fn is_schedulable(&self) -> bool {
         !self.is_lost && !self.is_drained && self.begun == self.told
     }
 
@@ -108,7 +108,7 @@ pub(super) fn host_of(address: &str) -> &str {
 #[derive(Debug)]
 pub(super) struct Links {
     pub(super) agents: BTreeMap<u32, Agent>,
-    pub(super) choice: Choice,
+    pub(super) selector: AgentSelector,
     /// The agents on each host.
     pub(super) by_host: AgentsByHost,
     /// How many agents live, and the memory that they have together.
@@ -119,8 +119,8 @@ pub(super) struct Links {
     /// Where all agents are, and were.
     pub(super) places: BTreeMap<u32, AgentPlace>,
     pub(super) token: String,
-    wire: Arc<Wire>,
-    way: Way,
+    client: Arc<HttpClient>,
+    policy: TransportPolicy,
     pub(super) inbox: Arc<Inbox>,
     /// How many attempts were launched.
     pub(super) launched: u64,
@@ -137,15 +137,15 @@ impl Links {
     pub(super) fn begin(cluster: &Cluster, nodes: &Arc<Nodes>) -> Self {
         let mut links = Links {
             agents: BTreeMap::new(),
-            choice: Choice::default(),
+            selector: AgentSelector::default(),
             by_host: AgentsByHost::new(),
             alive: 0,
             anonymous_bytes: 0,
             ahead: 0,
             places: BTreeMap::new(),
             token: cluster.token.clone(),
-            wire: Arc::new(Wire::with_limits(SILENCE, SILENCE, None)),
-            way: way_to_agents(cluster.authorities.clone()),
+            client: Arc::new(HttpClient::with_limits(SILENCE, SILENCE, None)),
+            policy: agent_transport(cluster.authorities.clone()),
             inbox: Arc::default(),
             launched: 0,
             last_lost: "it was lost before".to_owned(),
@@ -156,7 +156,7 @@ impl Links {
         for (number, hello) in (0..).zip(&cluster.agents) {
             links.add(number, hello, hello.workers.max(1));
         }
-        links.tell_all(&Order::Agents(links.places.clone()));
+        links.tell_all(&AgentOrder::Agents(links.places.clone()));
         links
     }
 
@@ -166,7 +166,7 @@ impl Links {
         let (node, is_first) = node_name(before, &hello.place.address);
         let reached = (&hello.place, self.token.as_str());
         let agent = Agent {
-            link: Link::begin(number, reached, (&self.wire, &self.way), &self.inbox),
+            link: Link::begin(number, reached, (&self.client, &self.policy), &self.inbox),
             node,
             is_first,
             workers,
@@ -197,8 +197,8 @@ impl Links {
                 self.alive -= 1;
                 self.anonymous_bytes -= agent.used.anonymous_bytes;
             }
-            let rank = agent.takes().then(|| agent.rank(self.ahead));
-            self.choice.note(number, rank);
+            let rank = agent.is_schedulable().then(|| agent.rank(self.ahead));
+            self.selector.note(number, rank);
         }
     }
 
@@ -218,7 +218,7 @@ impl Links {
 
     /// How many attempts may run at once.
     pub(super) fn slots(&self) -> usize {
-        let taking = self.agents.values().filter(|agent| agent.takes());
+        let taking = self.agents.values().filter(|agent| agent.is_schedulable());
         let slots = |agent: &Agent| agent.workers.saturating_sub(agent.stuck.len());
         taking.map(slots).sum()
     }
@@ -226,7 +226,10 @@ impl Links {
     /// The agents with slots that are free, each as often as it has some: in turns.
     pub(super) fn free_slots(&self) -> impl Iterator<Item = u32> {
         let free = |agent: &Agent| agent.workers.saturating_sub(agent.running);
-        let taking = self.agents.iter().filter(|(_, agent)| agent.takes());
+        let taking = self
+            .agents
+            .iter()
+            .filter(|(_, agent)| agent.is_schedulable());
         let free: Vec<(u32, usize)> = taking
             .map(|(number, agent)| (*number, free(agent)))
             .collect();
@@ -253,7 +256,7 @@ impl Links {
     /// Tells all agents that the job is over, or that another driver may resume it.
     pub(super) fn end(&mut self, runs_stay: bool) {
         let living: Vec<&Agent> = self.living().collect();
-        let order = Order::End { runs_stay };
+        let order = AgentOrder::End { runs_stay };
         living
             .iter()
             .for_each(|agent| agent.link.order(order.clone()));
@@ -282,7 +285,7 @@ impl Links {
         living.map(|(number, _)| *number)
     }
 
-    pub(super) fn tell_all(&self, order: &Order) {
+    pub(super) fn tell_all(&self, order: &AgentOrder) {
         self.living()
             .for_each(|agent| agent.link.order(order.clone()));
     }
@@ -325,7 +328,11 @@ impl Links {
         let place = self.places.get(&number).cloned();
         let known = place.map(|place| (number, place)).into_iter().collect();
         let is_lost = self.agents.get(&number).is_none_or(|agent| agent.is_lost);
-        let authorities = self.way.bundle.as_ref().map(|bundle| bundle.file.clone());
+        let authorities = self
+            .policy
+            .bundle
+            .as_ref()
+            .map(|bundle| bundle.file.clone());
         let agents = Agents::of_driver(NOBODY, self.token.clone(), known);
         agents.change(|table| table.lost.extend(is_lost.then_some(number)));
         agents.trusting(authorities)
@@ -344,7 +351,7 @@ impl Links {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::waiting::Waiting;
+    use gristmill_storage::net::waiting::PendingWaits;
 
     #[test]
     fn an_attempt_that_does_not_stop_keeps_its_slot_until_it_has() {
@@ -355,7 +362,7 @@ mod tests {
         );
         let cluster = Cluster::from_json(&format!(r#"{{"token": "t", "agents": [{agent}]}}"#));
         let mut links = Links::begin(&cluster.unwrap(), &Arc::default());
-        let awaited = Arc::<Waiting>::default().begin("node 127.0.0.1 to stop task 3");
+        let awaited = Arc::<PendingWaits>::default().begin("node 127.0.0.1 to stop task 3");
         links.update(0, |agent| {
             agent.running = 1;
             agent.stuck.insert(7, awaited);

@@ -12,12 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
-use crate::storage::agents::{AgentPlace, ReadOf};
-use crate::storage::objects::Upload;
-use crate::sys::machine::MachineCpu;
-use crate::task::wire::Message;
-use crate::task::{AttemptId, Spent};
+use gristmill_base::error::Error;
+use gristmill_base::sys::machine::MachineCpu;
+use gristmill_storage::agents::{AgentPlace, ReadOf};
+use gristmill_storage::objects::Upload;
+use gristmill_tasks::task::wire::Message;
+use gristmill_tasks::task::{AttemptId, ReleasedSpace};
 
 /// Of so many agents they say how much they read of each other: a table of more is too large to be looked at.
 pub(super) const READS_MAX: usize = 64;
@@ -35,13 +35,13 @@ pub(super) struct Launch {
 
 /// What an agent is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) enum Order {
+pub(super) enum AgentOrder {
     /// Begin with a part of the job: what came before it is over.
     Begin {
         /// What its tasks share, as a message of `runner::shared`.
-        told: Bytes,
+        setup: Bytes,
         /// What the node must see, if the output is at a path.
-        sign: Option<Upload>,
+        marker: Option<Upload>,
     },
     /// Know these agents, with those that were known.
     Agents(BTreeMap<u32, AgentPlace>),
@@ -50,7 +50,8 @@ pub(super) enum Order {
     /// Stop an attempt.
     Stop { launch: Launch },
     /// Give space back.
-    GiveBack(Vec<Spent>),
+    #[serde(rename = "GiveBack")]
+    ReleaseSpace(Vec<ReleasedSpace>),
     /// These agents are lost, and these runs are called otherwise now.
     Changed {
         lost: BTreeSet<u32>,
@@ -65,7 +66,7 @@ pub(super) enum Order {
 pub(super) struct Orders {
     /// The number of the first of them.
     pub(super) first: u64,
-    pub(super) orders: Vec<Order>,
+    pub(super) orders: Vec<AgentOrder>,
 }
 
 /// An attempt that is over.

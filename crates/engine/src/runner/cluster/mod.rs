@@ -1,9 +1,9 @@
 //! The cluster runner: tasks run in agents, processes on the nodes of a cluster that somebody else placed and started.
 //!
 //! ```text
-//!   driver ─ running.rs ─ place.rs ── link.rs ──HTTP, a token──▶ server.rs ─ desk.rs ─ agent.rs: slots
-//!                    choice.rs, made.rs                             ▲
-//!                                                    other agents ──┘ ranges of runs
+//!   driver ─ running.rs ─ cluster_backend.rs ── link.rs ──HTTP, a token──▶ server.rs ─ agent_queue.rs ─ agent.rs: slots
+//!                         placement.rs, map_output_tracker.rs                ▲
+//!                                                             other agents ──┘ ranges of runs
 //! ```
 //!
 //! What begins agents (Ray) tells the driver where they are ([`Cluster`]). An agent that is silent for ten seconds is lost:
@@ -13,25 +13,25 @@
 //! Decision: docs/decisions/cluster-agents.md.
 
 pub mod agent;
+mod agent_queue;
 mod changes;
-mod choice;
+mod cluster_backend;
 mod collector;
 mod connections;
-mod desk;
+mod dispatch_depth;
 mod found;
 mod inbox;
 mod joining;
 mod link;
 mod links;
-mod made;
+mod locality;
+mod map_output_tracker;
 mod messages;
-mod near;
-mod pace;
-mod place;
+mod placement;
 pub mod sealing;
 mod secured;
 mod server;
-mod sight;
+mod shared_fs_check;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,17 +40,18 @@ use serde::Deserialize;
 
 use self::agent::Hello;
 use self::changes::Changes;
-pub use self::choice::{Choice, Rank};
+use self::cluster_backend::ClusterBackend;
 pub use self::found::FoundRuns;
 use self::links::Links;
-use self::place::OnCluster;
+pub use self::placement::{AgentSelector, Rank};
 use super::nodes::Nodes;
 use super::running::run_in;
 use super::{Runner, RunnerHooks};
-use crate::commit::Ownership;
 use crate::driver::Driver;
-use crate::error::{Error, Kind, Result};
-use crate::task::TaskContext;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::sync::lock;
+use gristmill_tasks::commit::Ownership;
+use gristmill_tasks::task::TaskContext;
 
 /// What the heaps of an agent grow by for each task at once, tables of tasks apart.
 const GROWTH_BYTES: u64 = 1 << 20;
@@ -77,7 +78,7 @@ pub struct Cluster {
     /// The secret of the job.
     pub token: String,
     /// The certificates of those who are trusted to have signed the agents', where agents use TLS.
-    #[serde(default, with = "crate::names")]
+    #[serde(default, with = "gristmill_base::names")]
     pub authorities: Option<PathBuf>,
     /// What each agent said of itself; its number is its place here.
     pub agents: Vec<Hello>,
@@ -207,7 +208,7 @@ impl Runner for ClusterRunner {
     }
 
     fn peak_bytes(&self) -> u64 {
-        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let links = lock(&self.links);
         links.as_ref().map_or(0, Links::peak_bytes)
     }
 
@@ -235,10 +236,10 @@ impl Runner for ClusterRunner {
                     .advise("name an output in a place that all nodes see"),
             );
         }
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut links = lock(&self.links);
         let links = links.get_or_insert_with(|| Links::begin(&self.cluster, &self.nodes));
         let basis = (&self.cluster.changes, context, workers);
-        let mut place = OnCluster::begin(links, basis, &hooks)?;
+        let mut place = ClusterBackend::begin(links, basis, &hooks)?;
         let ended = run_in(&mut place, driver, context, hooks);
         ended.map_err(|error| place.with_failed_kept(error))
     }

@@ -13,7 +13,7 @@ use hpke::kdf::HkdfSha256;
 use hpke::kem::X25519HkdfSha256;
 use hpke::{Deserializable, HpkeError, Kem, OpModeR, OpModeS, Serializable};
 
-use crate::error::{Error, Kind, Result};
+use gristmill_base::error::{Error, Kind, Result};
 
 /// What a sealed text is for: one that was sealed for something else does not open.
 const PURPOSE: &[u8] = b"gristmill: variables of a submitted job";

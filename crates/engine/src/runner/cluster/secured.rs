@@ -9,21 +9,21 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::Deserialize;
 
-use crate::error::{Error, Kind, Result};
-use crate::storage::wire::take_ring;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_storage::net::http_client::take_ring;
 
 /// The files of a node's identity, PEM all of them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsFiles {
     /// The certificate of the node, with those between it and the authority: `RAY_TLS_SERVER_CERT`.
-    #[serde(with = "crate::names")]
+    #[serde(with = "gristmill_base::names")]
     pub certificate: PathBuf,
     /// Its key: `RAY_TLS_SERVER_KEY`.
-    #[serde(with = "crate::names")]
+    #[serde(with = "gristmill_base::names")]
     pub key: PathBuf,
     /// Who is trusted to have signed the certificates of others: `RAY_TLS_CA_CERT`.
-    #[serde(with = "crate::names")]
+    #[serde(with = "gristmill_base::names")]
     pub authorities: PathBuf,
 }
 

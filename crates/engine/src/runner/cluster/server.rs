@@ -19,12 +19,12 @@ use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
+use super::agent_queue::AgentQueue;
 use super::connections::take_connections;
-use super::desk::Desk;
 use super::messages::ORDERS_BYTES_MAX;
 use super::secured::TlsFiles;
-use crate::error::{Error, Kind, Result};
-use crate::storage::{Caching, ReadFile};
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_storage::{Caching, ReadFile};
 
 /// Threads that drive connections; files are read by others.
 const THREADS: usize = 2;
@@ -40,7 +40,7 @@ const READS_AT_ONCE: usize = 64;
 
 /// Which events a driver knows.
 #[derive(Debug, Deserialize)]
-struct Known {
+struct EventsQuery {
     after: u64,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn serve(
     listener: TcpListener,
     tls: Option<&TlsFiles>,
     token: &str,
-    desk: Arc<Desk>,
+    queue: Arc<AgentQueue>,
 ) -> Result<Runtime> {
     let app = Router::new()
         .route("/orders", post(orders))
@@ -60,7 +60,7 @@ pub(super) fn serve(
         .route("/runs/{folder}/{name}", get(run))
         .layer(DefaultBodyLimit::max(ORDERS_BYTES_MAX))
         .with_state(Arc::new(Served {
-            desk,
+            queue,
             reads: Semaphore::new(READS_AT_ONCE),
         }));
     serve_app(listener, tls, token, app)
@@ -111,7 +111,7 @@ pub(super) fn serve_app(
 
 /// What requests are answered from.
 struct Served {
-    desk: Arc<Desk>,
+    queue: Arc<AgentQueue>,
     /// Pieces that are read at once.
     reads: Semaphore,
 }
@@ -131,15 +131,15 @@ async fn apart<T: Send + 'static>(
 }
 
 async fn orders(State(served): State<Arc<Served>>, body: Bytes) -> Result<StatusCode, Response> {
-    let taken = apart(move || served.desk.take(&body)).await;
+    let taken = apart(move || served.queue.take(&body)).await;
     taken.map(|()| StatusCode::NO_CONTENT)
 }
 
 async fn events(
     State(served): State<Arc<Served>>,
-    Query(known): Query<Known>,
+    Query(known): Query<EventsQuery>,
 ) -> Result<Vec<u8>, Response> {
-    apart(move || served.desk.events(known.after)).await
+    apart(move || served.queue.events(known.after)).await
 }
 
 /// A run, or a range of it.
@@ -150,8 +150,8 @@ async fn run(
     headers: HeaderMap,
 ) -> Result<Response, Response> {
     let missing = || StatusCode::NOT_FOUND.into_response();
-    let path = served.desk.path_of(folder, &name).ok_or_else(missing)?;
-    let disk = Arc::clone(&served.desk.equipment.disk);
+    let path = served.queue.path_of(folder, &name).ok_or_else(missing)?;
+    let disk = Arc::clone(&served.queue.resources.disk);
     let is_read = method != Method::HEAD;
     let found = apart(move || {
         let Some(stat) = disk.stat(&path)? else {
@@ -171,7 +171,7 @@ async fn run(
     let Some((first, last)) = range.and_then(|range| range_of(range, stat.bytes)) else {
         return Err(StatusCode::RANGE_NOT_SATISFIABLE.into_response());
     };
-    let range = Range {
+    let range = ServedRange {
         served,
         file: file.into(),
         end: last + 1,
@@ -200,13 +200,13 @@ async fn run(
 }
 
 /// A range of a run, read piece by piece as its reader takes them: one that stands still holds one piece in memory.
-struct Range {
+struct ServedRange {
     served: Arc<Served>,
     file: Arc<dyn ReadFile>,
     end: u64,
 }
 
-impl Range {
+impl ServedRange {
     /// The piece that begins here.
     async fn piece(&self, at: u64) -> Result<Bytes, Response> {
         let _turn = self.served.reads.acquire().await;
@@ -219,7 +219,7 @@ impl Range {
                 return Err(Error::new(Kind::Io, "send a run", "it ends too soon"));
             }
             bytes.truncate(read);
-            served.desk.sent(read as u64);
+            served.queue.sent(read as u64);
             Ok(bytes.into())
         })
         .await

@@ -1,17 +1,18 @@
 //! Jobs of simulated clusters: random graphs of tasks, some of which use up what they need.
 //!
 //! A task that uses up its inputs is a merge of runs; the run `3-7` is what task 7 reads of task 3. Any other task is
-//! a sample, which leaves its inputs as they are.
+//! a sample, which leaves its inputs as they are. Or a shuffle of rounds, which typed stages plan: samples, then merges of
+//! what the round before made, until one is left.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex};
 
-use gristmill_engine::driver::{Needs, Plan, Stage};
+use gristmill_engine::driver::{Needs, Next, Plan, Stage, StagedPlan, stage};
 use gristmill_engine::error::Result;
 use gristmill_engine::order::Entry;
-use gristmill_engine::record::shape::{Lines, Shape};
+use gristmill_engine::record::shape::{LineShape, Shape};
 use gristmill_engine::spill::{MemoryModel, SpilledRun};
 use gristmill_engine::task::{
     AttemptId, MergeRun, MergeRunsSpec, RunPlan, SampleSpec, TaskReport, TaskSpec,
@@ -29,6 +30,8 @@ pub struct Job {
     stages: Vec<StageOf>,
     /// Whether the driver is not told what tasks need of those that begin with them.
     pub hides_needs: bool,
+    /// Whether its stages are the rounds of a shuffle.
+    in_rounds: bool,
 }
 
 #[derive(Debug)]
@@ -48,7 +51,7 @@ struct StageOf {
 
 static RUN_PLAN: LazyLock<Arc<RunPlan>> = LazyLock::new(|| {
     Arc::new(RunPlan {
-        shape: Lines { descending: false }.kind(),
+        shape: LineShape { descending: false }.kind(),
         unique: false,
         borders: Vec::new(),
         places: Vec::new(),
@@ -87,6 +90,38 @@ impl Job {
         job
     }
 
+    /// A shuffle of up to eight inputs: two or three of what a round made become one in the next.
+    pub fn in_rounds(numbers: &mut Numbers) -> Self {
+        let mut job = Job {
+            in_rounds: true,
+            ..Job::default()
+        };
+        let fan_in = 2 + numbers.below(2) as usize;
+        let mut round = 0..2 + numbers.below(7) as u32;
+        let mut needs: Vec<Vec<Range<u32>>> = round.clone().map(|_| Vec::new()).collect();
+        loop {
+            for of_task in &needs {
+                let needs: Vec<u32> = of_task.iter().cloned().flatten().collect();
+                let uses_up = !needs.is_empty();
+                job.tasks.push(Task { needs, uses_up });
+            }
+            job.stages.push(StageOf {
+                tasks: round.clone(),
+                needs: Needs::Each(needs),
+                overlaps: false,
+            });
+            if round.len() == 1 {
+                return job;
+            }
+            let made = round.clone().collect::<Vec<_>>();
+            let groups = made.chunks(fan_in);
+            needs = groups
+                .map(|group| vec![group[0]..group[0] + group.len() as u32])
+                .collect();
+            round = round.end..round.end + needs.len() as u32;
+        }
+    }
+
     pub fn needs(&self, task: u32) -> &[u32] {
         &self.tasks[task as usize].needs
     }
@@ -110,6 +145,14 @@ impl Job {
     /// The job's plan, and the reports that it gets.
     pub fn plan(self: &Arc<Self>) -> (Box<dyn Plan>, Reports) {
         let reports = Reports::default();
+        if self.in_rounds {
+            let (job, given) = (Arc::clone(self), Arc::clone(&reports));
+            let begin = move || {
+                *given.lock().unwrap() = vec![Vec::new()];
+                inputs(Arc::clone(&job), Arc::clone(&given))
+            };
+            return (Box::new(StagedPlan::restarting(begin)), reports);
+        }
         let plan = Stages {
             job: Arc::clone(self),
             left: (0..self.stages.len()).collect(),
@@ -159,6 +202,40 @@ impl Job {
         };
         Stage::new("stage", 0, tasks).needing(needs)
     }
+}
+
+/// The inputs of a shuffle, and its rounds.
+fn inputs(job: Arc<Job>, given: Reports) -> Next {
+    let tasks = job.stages[0].tasks.len();
+    let spec = SampleSpec {
+        stretches: Vec::new(),
+        record_bytes: 100,
+    };
+    let inputs = stage("inputs", 0, vec![spec; tasks]);
+    inputs.then(move |samples| {
+        let ids = samples.into_iter().map(TaskReport::Sample);
+        let ids = ids.map(|report| attempt_of(&report)).collect();
+        given.lock().unwrap().push(ids);
+        Ok(rounds(job, given, 1))
+    })
+}
+
+/// This round of a shuffle and those behind it, until one task has made all of it.
+fn rounds(job: Arc<Job>, given: Reports, number: usize) -> Next {
+    let Some(round) = job.stages.get(number) else {
+        return Next::end();
+    };
+    let tasks = round.tasks.clone().map(|task| match job.spec(task) {
+        TaskSpec::MergeRuns(spec) => spec,
+        other => panic!("{other:?}"),
+    });
+    let merges = stage("round", 0, tasks).needing(round.needs.clone());
+    merges.then(move |runs| {
+        let ids = runs.into_iter().map(TaskReport::MergeRuns);
+        let ids = ids.map(|report| attempt_of(&report)).collect();
+        given.lock().unwrap().push(ids);
+        Ok(rounds(job, given, number + 1))
+    })
 }
 
 /// What the tasks of a stage need: all before, those of the stage `before`, or some of either.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use gristmill_engine::task::{AttemptId, Spent};
+use gristmill_engine::task::{AttemptId, ReleasedSpace};
 use twox_hash::XxHash3_64;
 
 use super::job::{Job, ids};
@@ -121,8 +121,8 @@ impl Model {
     }
 
     /// The driver has this given back.
-    pub fn gives_back(&mut self, spent: &[Spent]) -> Result<(), String> {
-        for Spent { run, .. } in spent {
+    pub fn gives_back(&mut self, spent: &[ReleasedSpace]) -> Result<(), String> {
+        for ReleasedSpace { run, .. } in spent {
             match ids(run) {
                 (None, of, to) => {
                     if !self.winners.contains_key(&to) {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use gristmill_engine::driver::{Driver, Event, Replay};
+use gristmill_engine::driver::{Driver, DriverEvent, Replay};
 use gristmill_engine::task::AttemptId;
 
 use super::job::{Job, Reports};
@@ -82,7 +82,7 @@ impl Cluster {
     }
 
     /// Everything that ran is gone, and what was on its way to the driver; what is kept is kept.
-    pub(super) fn kill_driver(&mut self, events: &mut VecDeque<Event>) -> (Driver, Reports) {
+    pub(super) fn kill_driver(&mut self, events: &mut VecDeque<DriverEvent>) -> (Driver, Reports) {
         self.history.kills += 1;
         events.clear();
         self.queue.clear();
@@ -107,7 +107,7 @@ impl Cluster {
         let (plan, reports) = job.plan();
         let driver = Driver::resume(plan, POLICY, self.history.replay(job));
         let slots = self.slots();
-        events.push_back(Event::Started { slots });
+        events.push_back(DriverEvent::Started { slots });
         self.next_kill();
         (driver, reports)
     }
@@ -115,7 +115,7 @@ impl Cluster {
 
 /// A cluster whose driver is killed now and then.
 fn simulate(seed: u64, bug: Option<ReplayBug>) -> Result<Seen, String> {
-    let (mut cluster, driver, reports) = begin(seed, None);
+    let (mut cluster, driver, reports) = begin(seed, None, Job::any);
     cluster.history.bug = bug;
     cluster.history.killing_ms = [300, 1_500, 6_000][(seed % 3) as usize];
     cluster.next_kill();

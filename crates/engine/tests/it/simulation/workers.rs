@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use gristmill_engine::driver::Event;
+use gristmill_engine::driver::DriverEvent;
 use gristmill_engine::error::{Error, Kind};
 use gristmill_engine::task::AttemptId;
 
@@ -45,7 +45,7 @@ impl Cluster {
     }
 
     /// A worker joins, or is given nothing more, unless it is the last.
-    pub(super) fn changes(&mut self, drains: Option<usize>, events: &mut VecDeque<Event>) {
+    pub(super) fn changes(&mut self, drains: Option<usize>, events: &mut VecDeque<DriverEvent>) {
         match drains {
             Some(worker) if self.slots() > 1 => self.workers[worker].drained = true,
             Some(_) => return,
@@ -56,10 +56,10 @@ impl Cluster {
         }
         self.changed += 1;
         let slots = self.slots();
-        events.push_back(Event::Slots { slots });
+        events.push_back(DriverEvent::Slots { slots });
     }
 
-    pub(super) fn ends(&mut self, id: AttemptId, well: bool, events: &mut VecDeque<Event>) {
+    pub(super) fn ends(&mut self, id: AttemptId, well: bool, events: &mut VecDeque<DriverEvent>) {
         self.queue.retain(|other| *other != id);
         let worker = self
             .workers
@@ -87,7 +87,9 @@ impl Cluster {
                 self.waiting.push(id);
             }
             Some(_) if !missing.is_empty() && !stopping => {
-                let gone = missing.into_iter().map(|task| Event::OutputLost { task });
+                let gone = missing
+                    .into_iter()
+                    .map(|task| DriverEvent::OutputLost { task });
                 events.extend(gone);
                 self.lose(id, events);
             }
@@ -98,7 +100,7 @@ impl Cluster {
                 events.push_back(self.finished(id));
                 if self.ahead_most > 0 {
                     let attempts = self.known as usize % (self.ahead_most + 1);
-                    events.push_back(Event::Ahead { attempts });
+                    events.push_back(DriverEvent::Ahead { attempts });
                 }
             }
             _ => {
@@ -106,31 +108,31 @@ impl Cluster {
                     *self.failures.entry(id.task).or_default() += 1;
                 }
                 let error = Error::new(Kind::Io, "read", "device error").retryable_error();
-                events.push_back(Event::Failed { id, error });
+                events.push_back(DriverEvent::Failed { id, error });
             }
         }
     }
 
     /// An attempt is through: the runner compares what it made with what the task had made before.
-    fn finished(&self, id: AttemptId) -> Event {
+    fn finished(&self, id: AttemptId) -> DriverEvent {
         let report = self.model.job.report(id);
         if self.model.differs(id) {
-            Event::Differs { id, report }
+            DriverEvent::Differs { id, report }
         } else {
-            Event::Finished { id, report }
+            DriverEvent::Finished { id, report }
         }
     }
 
     /// A worker that was taken for dead tells of an attempt.
-    pub(super) fn late(&self, id: AttemptId) -> Event {
+    pub(super) fn late(&self, id: AttemptId) -> DriverEvent {
         let report = self.model.job.report(id);
         let takes_its_place =
             |other: &&AttemptId| other.task == id.task && !self.model.stopping.contains(other);
         match self.running.iter().find(takes_its_place) {
             Some(other) if self.bug == Some(Bug::PublishesZombies) => {
-                Event::Finished { id: *other, report }
+                DriverEvent::Finished { id: *other, report }
             }
-            _ => Event::Finished { id, report },
+            _ => DriverEvent::Finished { id, report },
         }
     }
 
@@ -148,7 +150,7 @@ impl Cluster {
     }
 
     /// The worker is gone, with what it kept; comes back empty.
-    pub(super) fn crash(&mut self, worker: usize, events: &mut VecDeque<Event>) {
+    pub(super) fn crash(&mut self, worker: usize, events: &mut VecDeque<DriverEvent>) {
         self.workers[worker].down = true;
         let gone: Vec<u32> = self
             .outputs
@@ -160,7 +162,7 @@ impl Cluster {
         for task in gone {
             self.outputs.remove(&task);
             if told {
-                events.push_back(Event::OutputLost { task });
+                events.push_back(DriverEvent::OutputLost { task });
             }
         }
         if let Some(id) = self.workers[worker].running.take() {

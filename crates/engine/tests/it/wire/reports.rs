@@ -13,7 +13,7 @@ use gristmill_engine::task::{
     LargestGroup, MapReport, MergeReport, ScatterLinesReport, TaskReport, UserTaskFile,
     UserTaskReport, ValidateReport,
 };
-use gristmill_engine::worker::Printed;
+use gristmill_engine::worker::TaskPrintout;
 use gristmill_engine::{Error, Kind};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -160,7 +160,7 @@ fn work_report() -> impl Strategy<Value = UserTaskReport> {
                 counters,
                 kinds,
                 status,
-                printed: Printed { stdout, stderr },
+                printed: TaskPrintout { stdout, stderr },
                 reads,
             }
         },

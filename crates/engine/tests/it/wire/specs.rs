@@ -9,8 +9,8 @@ use std::sync::Arc;
 use gristmill_engine::codec::Codec;
 use gristmill_engine::order::borders::Border;
 use gristmill_engine::order::{CutPoints, Entry};
-use gristmill_engine::record::layout::Layout;
-use gristmill_engine::record::shape::{Fixed, Keyed, Lines, Pairs, ShapeKind};
+use gristmill_engine::record::layout::RecordLayout;
+use gristmill_engine::record::shape::{Fixed, Keyed, LineShape, PairShape, ShapeKind};
 use gristmill_engine::record::table_keys::{ColumnKey, TableKeys, TableSource};
 use gristmill_engine::sorted_run::RunCompression;
 use gristmill_engine::spill::MemoryModel;
@@ -71,8 +71,8 @@ fn shape() -> impl Strategy<Value = ShapeKind> {
                 descending,
             })
         }),
-        any::<bool>().prop_map(|descending| ShapeKind::Lines(Lines { descending })),
-        Just(ShapeKind::Pairs(Pairs)),
+        any::<bool>().prop_map(|descending| ShapeKind::Lines(LineShape { descending })),
+        Just(ShapeKind::Pairs(PairShape)),
         any::<bool>().prop_map(|whole_lines| ShapeKind::Keyed(Keyed { whole_lines })),
     ]
 }
@@ -310,7 +310,7 @@ fn of_lines() -> impl Strategy<Value = TaskSpec> {
     let plan = || {
         (any::<bool>(), vec(border(), 0..4)).prop_map(|(descending, borders)| {
             Arc::new(LinePlan {
-                shape: Lines { descending },
+                shape: LineShape { descending },
                 borders,
             })
         })
@@ -328,11 +328,11 @@ fn of_lines() -> impl Strategy<Value = TaskSpec> {
     ]
 }
 
-fn layout() -> impl Strategy<Value = Layout> {
+fn layout() -> impl Strategy<Value = RecordLayout> {
     prop_oneof![
-        Just(Layout::Hadoop),
-        Just(Layout::Gensort),
-        Just(Layout::Ascii)
+        Just(RecordLayout::Hadoop),
+        Just(RecordLayout::Gensort),
+        Just(RecordLayout::Ascii)
     ]
 }
 

@@ -1,12 +1,12 @@
 //! Takes pairs of a table: rows of its columns, encoded without an object of Python for each.
 
-use gristmill_engine::value::block::{BLOCK_ROWS, Block};
+use gristmill_engine::value::block::{BLOCK_ROWS, KeyBlock};
 use gristmill_engine::value::columns::{Cell, Column};
 use pyo3::prelude::*;
 
-use super::{Emitter, Sink};
+use super::{Emitter, PairSink};
+use crate::work::accepted_values::AcceptedValues;
 use crate::work::columns::unreadable;
-use crate::work::takes::Takes;
 
 impl Emitter {
     /// Takes the rows of some columns.
@@ -14,13 +14,13 @@ impl Emitter {
         &mut self,
         py: Python<'_>,
         rows: usize,
-        (keys, values, block): &mut (Column, Column, Block),
+        (keys, values, block): &mut (Column, Column, KeyBlock),
     ) -> PyResult<()> {
         for start in (0..rows).step_by(BLOCK_ROWS) {
             let some = start..rows.min(start + BLOCK_ROWS);
             let filled = block.fill(keys, some.clone(), self.ranked);
             filled.map_err(|why| unreadable(py, why))?;
-            if let Sink::Table(table) = &self.sink {
+            if let PairSink::Table(table) = &self.sink {
                 table.touch(&block.hashes);
             }
             if values.ints(some.clone(), &mut block.ints) {
@@ -47,15 +47,15 @@ impl Emitter {
         value: Cell<'_>,
     ) -> PyResult<()> {
         self.begin_pair();
-        if let (Sink::Table(_), Cell::Int(int)) = (&self.sink, value) {
+        if let (PairSink::Table(_), Cell::Int(int)) = (&self.sink, value) {
             return self.add(py, None, key, hash, Some(int));
         }
         self.value.clear();
-        match self.takes {
-            Takes::Any => value.write(&mut self.value),
+        match self.accepted {
+            AcceptedValues::Any => value.write(&mut self.value),
             _ => value.write_key(&mut self.value),
         }
-        if let Sink::Table(_) = self.sink {
+        if let PairSink::Table(_) = self.sink {
             return self.add(py, None, key, hash, None);
         }
         self.key.clear();

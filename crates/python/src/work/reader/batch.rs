@@ -11,12 +11,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::super::{OrRaise, exclusive};
-use super::{LineReader, Source};
+use super::{LineReader, PieceReader};
 use crate::error::to_python;
 
 /// The buffers of a column, used again and again.
 #[derive(Default)]
-pub(super) struct Batch {
+pub(super) struct ColumnBuffers {
     offsets: Vec<u8>,
     data: Vec<u8>,
     rows: usize,
@@ -27,7 +27,7 @@ pub(super) struct Batch {
 /// How many lines, the column's buffers, and the offset of what is no text.
 pub(super) type Given<'py> = (usize, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Option<u64>);
 
-impl Batch {
+impl ColumnBuffers {
     fn clear(&mut self) {
         self.offsets.clear();
         self.offsets.extend_from_slice(&0_i32.to_ne_bytes());
@@ -70,7 +70,7 @@ impl LineReader {
         bytes: u64,
     ) -> PyResult<Option<Given<'py>>> {
         loop {
-            let Some(Source::Lines(lines, _)) = exclusive(&mut self.source) else {
+            let Some(PieceReader::Lines(lines, _)) = exclusive(&mut self.source) else {
                 if self.open().or_raise()? {
                     continue;
                 }

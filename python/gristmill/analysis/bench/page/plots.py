@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from textwrap import wrap
 from typing import Any
 
-from gristmill.analysis.bench.asked import label
+from gristmill.analysis.bench.bench_request import label
 from gristmill.analysis.bench.errors import library
 from gristmill.analysis.bench.figures import OUTSIDE, Figures
 

@@ -4,7 +4,7 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
-from gristmill.analysis.bench.asked import label
+from gristmill.analysis.bench.bench_request import label
 from gristmill.analysis.bench.figures import Figures
 from gristmill.analysis.bench.results import Results
 from gristmill.analysis.bench.rules import Rule, Verdict

@@ -11,7 +11,7 @@ takes no options of stores: where they are given, its test is left out.
 
 from collections.abc import Mapping, Sequence
 
-from gristmill.analysis.bench.asked import Asked, Config
+from gristmill.analysis.bench.bench_request import BenchRequest, Config
 from gristmill.analysis.bench.suites.suite import Step, Suite, command_line
 
 __all__ = ["SIZES", "SUITE"]
@@ -24,18 +24,18 @@ _FILES_MAX = 1000
 _RECORD_BYTES = 100
 
 
-def _vary(asked: Asked) -> Mapping[str, tuple[str, ...]]:
+def _vary(asked: BenchRequest) -> Mapping[str, tuple[str, ...]]:
     return {"size": tuple(map(str, asked.sizes or SIZES))}
 
 
-def _files(asked: Asked, config: Config) -> tuple[str, str]:
+def _files(asked: BenchRequest, config: Config) -> tuple[str, str]:
     """Rows and files."""
     size = int(config["size"])
     files = max(1, min(_FILES_MAX, asked.rows * _RECORD_BYTES // size))
     return str(max(files * size // _RECORD_BYTES, files)), str(files)
 
 
-def _prepare(asked: Asked, config: Config, folder: str) -> Sequence[Step]:
+def _prepare(asked: BenchRequest, config: Config, folder: str) -> Sequence[Step]:
     rows, files = _files(asked, config)
     made, ordered = f"{folder}/made-{config['size']}", f"{folder}/read-{config['size']}"
     lazily = {**config, "no-sync": "on"}
@@ -47,7 +47,7 @@ def _prepare(asked: Asked, config: Config, folder: str) -> Sequence[Step]:
     )
 
 
-def _steps(asked: Asked, config: Config, folder: str) -> Sequence[Step]:
+def _steps(asked: BenchRequest, config: Config, folder: str) -> Sequence[Step]:
     rows, files = _files(asked, config)
     written, ordered = f"{folder}/written", f"{folder}/read-{config['size']}"
 
@@ -69,7 +69,7 @@ def _steps(asked: Asked, config: Config, folder: str) -> Sequence[Step]:
     return steps
 
 
-def _grep(asked: Asked, config: Config, folder: str) -> tuple[str, ...]:
+def _grep(asked: BenchRequest, config: Config, folder: str) -> tuple[str, ...]:
     """Its command line; the table of jobs does not have it."""
     workers = {**asked.options, **config}.get("workers")
     more = () if workers is None else ("--workers", workers)

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from gristmill.analysis.bench.asked import Asked, Config
+from gristmill.analysis.bench.bench_request import BenchRequest, Config
 from gristmill.analysis.bench.suites.suite import Step, Suite, command_line
 
 __all__ = ["SUITE"]
 
 
-def _steps(asked: Asked, config: Config, folder: str) -> Sequence[Step]:
+def _steps(asked: BenchRequest, config: Config, folder: str) -> Sequence[Step]:
     out = f"{folder}/out"
     words = [*command_line("run", asked, config), asked.suite, "--output", out]
     for name, values in (("--input", asked.inputs), ("--set", asked.settings)):

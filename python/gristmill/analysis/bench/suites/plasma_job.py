@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-import gristmill as gm
+from gristmill.mapreduce.formats.keyvalue import kv
+from gristmill.mapreduce.formats.text import fixed
+from gristmill.mapreduce.submit.job import Job
 
 __all__ = ["job"]
 
@@ -16,17 +18,17 @@ def _all(key: bytes, records: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
         yield key, record
 
 
-def job() -> gm.Job:
+def job() -> Job:
     """Return the job; `bench` gives it input and output.
 
     Example:
         >>> job().parts
         80
     """
-    return gm.Job(
-        gm.fixed("data/", 100),
+    return Job(
+        fixed("data/", 100),
         map=_keyed,
         reduce=_all,
         parts=80,
-        output=gm.kv("shuffled/"),
+        output=kv("shuffled/"),
     )

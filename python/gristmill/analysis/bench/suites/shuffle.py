@@ -9,7 +9,7 @@ Source: the shuffle of Plasma MapReduce 0.6, whose files and partitions these ar
 from collections.abc import Sequence
 from pathlib import Path
 
-from gristmill.analysis.bench.asked import Asked, Config
+from gristmill.analysis.bench.bench_request import BenchRequest, Config
 from gristmill.analysis.bench.suites.suite import Step, Suite, command_line
 
 __all__ = ["SUITE"]
@@ -18,7 +18,7 @@ _FILES, _PARTITIONS = "10", "80"
 _JOB = str(Path(__file__).with_name("plasma_job.py"))
 
 
-def _prepare(asked: Asked, _config: Config, folder: str) -> Sequence[Step]:
+def _prepare(asked: BenchRequest, _config: Config, folder: str) -> Sequence[Step]:
     data = f"{folder}/data"
     words = command_line("teragen", asked, {"no-sync": "on"})
     return (
@@ -26,7 +26,7 @@ def _prepare(asked: Asked, _config: Config, folder: str) -> Sequence[Step]:
     )
 
 
-def _steps(asked: Asked, config: Config, folder: str) -> Sequence[Step]:
+def _steps(asked: BenchRequest, config: Config, folder: str) -> Sequence[Step]:
     data, out = f"{folder}/data", f"{folder}/shuffled"
     native = command_line("terasort", asked, {"runner": "processes", **config})
     plasma = command_line("run", asked, config)

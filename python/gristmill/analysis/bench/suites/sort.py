@@ -5,13 +5,13 @@ The three checksums must be the same. `--vary skew=off,on` adds the skewed keys 
 
 from collections.abc import Sequence
 
-from gristmill.analysis.bench.asked import Asked, Config
+from gristmill.analysis.bench.bench_request import BenchRequest, Config
 from gristmill.analysis.bench.suites.suite import Step, Suite, command_line
 
 __all__ = ["SUITE"]
 
 
-def _steps(asked: Asked, config: Config, folder: str) -> Sequence[Step]:
+def _steps(asked: BenchRequest, config: Config, folder: str) -> Sequence[Step]:
     data, ordered = f"{folder}/data", f"{folder}/sorted"
 
     def words(command: str, *arguments: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ configuration, that its command has.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gristmill.analysis.bench.asked import Asked, Config
+from gristmill.analysis.bench.bench_request import BenchRequest, Config
 from gristmill.analysis.bench.errors import WrongOptionError
 from gristmill.options import Option, commands
 
@@ -43,21 +43,23 @@ class Suite:
     """The commands that it measures, whose options may vary; `run` is that of job files."""
     rows: int
     """Records of its data, if not asked for."""
-    steps: Callable[[Asked, Config, str], Sequence[Step]]
+    steps: Callable[[BenchRequest, Config, str], Sequence[Step]]
     """The steps of a round, in a folder: `steps(asked, config, folder)`."""
-    prepare: Callable[[Asked, Config, str], Sequence[Step]] = lambda _asked, _config, _folder: ()
+    prepare: Callable[[BenchRequest, Config, str], Sequence[Step]] = (
+        lambda _asked, _config, _folder: ()
+    )
     """What makes the data, likewise; not measured."""
-    vary: Callable[[Asked], Mapping[str, tuple[str, ...]]] = lambda _asked: {}
+    vary: Callable[[BenchRequest], Mapping[str, tuple[str, ...]]] = lambda _asked: {}
     """What varies beside that which was asked for."""
     proves: bool = False
     """Whether the checksums of all steps of a round must be the same."""
 
 
-def command_line(command: str, asked: Asked, config: Config) -> tuple[str, ...]:
+def command_line(command: str, asked: BenchRequest, config: Config) -> tuple[str, ...]:
     """Return a command with those options that it has.
 
     Example:
-        >>> asked = Asked(suite="sort", options={"workers": "2", "against": "x"})
+        >>> asked = BenchRequest(suite="sort", options={"workers": "2", "against": "x"})
         >>> command_line("terasort", asked, {"no-sync": "on", "memory": "1G"})
         ('terasort', '--workers', '2', '--no-sync', '--memory', '1G')
     """

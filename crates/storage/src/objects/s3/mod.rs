@@ -1,0 +1,395 @@
+//! Objects in S3, or in a server that speaks as S3 does: `s3://BUCKET/KEY`.
+//!
+//! ```text
+//!   Objects ── one request ──▶ Client: sign, send, wait ──▶ the store
+//!                                     ◀── reply ── Replies: XML, headers ── or failures: one paragraph
+//! ```
+//!
+//! Each call is one request (a listing: a page of a thousand names). Nothing is tried again here: that is [`Retried`]'s work. What
+//! is sent has its CRC-32 with it, which the store checks; what is read must be of the version that was asked for.
+//!
+//! [`Retried`]: super::retry::Retried
+
+mod call;
+mod client;
+mod credentials;
+mod failures;
+mod profiles;
+mod program;
+mod renewed;
+mod replies;
+mod services;
+mod settings;
+mod temporary_credential;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use chrono::DateTime;
+use http::{HeaderMap, Method, StatusCode};
+use md5::{Digest, Md5};
+
+use super::retry::replaced;
+use super::{KeptPart, Object, ObjectStore, Objects, Page, Part, Upload, UploadPart};
+use crate::ListingEntry;
+use crate::net::http_client::{bytes_of_range, header};
+use crate::store_kind::{StoreKind, StoreSetup};
+use crate::version::ReadVersion;
+use call::{Call, HttpReply};
+use client::Client;
+use failures::failure;
+use gristmill_base::error::{Error, Kind, Result};
+use replies::{CompleteMultipartUpload, ListingPage, Parts, Started, Uploads};
+use settings::S3Settings;
+
+const SCHEME: &str = "s3";
+
+/// This kind of store.
+pub static KIND: StoreKind = StoreKind {
+    name: "S3",
+    schemes: &[SCHEME],
+    has_authority: true,
+    has_patterns: true,
+    advised: Some("s3://BUCKET/KEY"),
+    variables: &["AWS_", "SSL_CERT_"],
+    options: &settings::OPTIONS,
+    credentials: Some(settings::CREDENTIALS),
+    is_durable: Some(true), // what it has answered
+    sends_parts: true,
+    open: |setup| ObjectStore::open(S3::new(setup), setup),
+};
+
+const CRC: &str = "x-amz-checksum-crc32";
+const CRC_OF: &str = "x-amz-checksum-type";
+const WHOLE: &str = "FULL_OBJECT";
+
+/// Objects in S3.
+#[derive(Debug)]
+pub struct S3 {
+    client: Client,
+}
+
+impl S3 {
+    /// Objects in the store that variables and options name.
+    fn new(setup: &StoreSetup) -> Self {
+        let settings = S3Settings::new(setup.variable, &setup.options);
+        S3 {
+            client: Client::new(settings, Arc::clone(&setup.client)),
+        }
+    }
+
+    fn done(&self, call: &Call<'_>) -> Result<HttpReply> {
+        let reply = self.client.send(call, &mut [])?;
+        if reply.status.is_success() {
+            Ok(reply)
+        } else {
+            Err(failure(self.client.place(), call, &reply))
+        }
+    }
+
+    /// A page of what lies right below a directory, in the order of the keys.
+    fn page(&self, directory: &Path, call: Call<'_>) -> Result<Page> {
+        let prefix = call.prefix();
+        let call = call
+            .ask("list-type", "2")
+            .ask("delimiter", "/")
+            .ask("encoding-type", "url")
+            .ask("prefix", &prefix);
+        let page: ListingPage = replies::read(&call, &self.done(&call)?.body)?;
+        let mut found = Vec::new();
+        for (key, stat) in page.named() {
+            let name = key.strip_prefix(&prefix).unwrap_or_default();
+            let name = name.strip_suffix('/').unwrap_or(name);
+            if !name.is_empty() {
+                let path = directory.join(name);
+                found.push(ListingEntry { path, stat });
+            }
+        }
+        let next = page.next_continuation_token.filter(|_| page.is_truncated);
+        Ok(Page { found, next })
+    }
+
+    /// The reply; none where the store says that what is asked for is not there.
+    fn found(&self, call: &Call<'_>) -> Result<Option<HttpReply>> {
+        match self.done(call) {
+            Err(error) if error.kind() == Kind::NotFound && !failures::is_no_bucket(&error) => {
+                Ok(None)
+            }
+            done => done.map(Some),
+        }
+    }
+}
+
+impl Objects for S3 {
+    fn head(&self, path: &Path) -> Result<Option<Object>> {
+        let call =
+            Call::new("look at a file", Method::HEAD, path)?.with("x-amz-checksum-mode", "ENABLED");
+        if call.key.is_empty() {
+            return Ok(None);
+        }
+        let reply = self.client.send(&call, &mut [])?;
+        match reply.status {
+            status if status.is_success() => object_of(&call, &reply.headers).map(Some),
+            StatusCode::NOT_FOUND => Ok(None),
+            status => {
+                // Such a reply has no text that says what is wrong: a reply to GET has.
+                let again =
+                    Call::new(call.operation, Method::GET, path)?.with("range", "bytes=0-0");
+                if self.found(&again)?.is_none() {
+                    return Ok(None); // it went between the two
+                }
+                let message = format!("the store answered {status}");
+                Err(Error::new(Kind::Io, call.operation, message)
+                    .with_path(path)
+                    .retryable_error())
+            }
+        }
+    }
+
+    fn list(&self, directory: &Path, from: Option<&str>) -> Result<Page> {
+        let call = Call::of_bucket("list a directory", Method::GET, directory)?;
+        let call = match from {
+            Some(token) => call.ask("continuation-token", token),
+            None => call,
+        };
+        self.page(directory, call)
+    }
+
+    fn list_after(&self, directory: &Path, name: &str) -> Result<Option<Page>> {
+        let call = Call::of_bucket("list a directory", Method::GET, directory)?;
+        let key = call.prefix() + name;
+        let page = self.page(directory, call.ask("start-after", &key))?;
+        Ok(Some(page))
+    }
+
+    fn get(
+        &self,
+        path: &Path,
+        version: &ReadVersion,
+        buffer: &mut [u8],
+        offset: u64,
+    ) -> Result<usize> {
+        let Some(last) = (buffer.len() as u64).checked_sub(1) else {
+            return Ok(0);
+        };
+        let mut call = Call::new("read the input", Method::GET, path)?
+            .with("range", &format!("bytes={offset}-{}", offset + last));
+        if let Some(etag) = version.text() {
+            call = call.with("if-match", &format!("\"{etag}\""));
+        }
+        let reply = self.client.send(&call, buffer)?;
+        match reply.status {
+            StatusCode::PARTIAL_CONTENT
+                if !etag_of(&reply.headers).is_some_and(|etag| version.is(&etag)) =>
+            {
+                Err(replaced(path).with("offset", offset))
+            }
+            StatusCode::PARTIAL_CONTENT => {
+                let wanted = bytes_of_range(&reply.headers, offset);
+                if wanted != Some(reply.read as u64) || reply.read as u64 > last + 1 {
+                    let message = "the store sent another range than it was asked for";
+                    return Err(Error::new(Kind::Io, call.operation, message)
+                        .with_path(path)
+                        .with("offset", offset)
+                        .retryable_error());
+                }
+                Ok(reply.read)
+            }
+            // It is shorter than it was.
+            StatusCode::RANGE_NOT_SATISFIABLE => Err(replaced(path).with("offset", offset)),
+            status if status.is_success() => {
+                let message = "the store does not send ranges of objects";
+                Err(Error::new(Kind::Io, call.operation, message).with_path(path))
+            }
+            _ => Err(failure(self.client.place(), &call, &reply).with("offset", offset)),
+        }
+    }
+
+    fn delete(&self, path: &Path) -> Result<()> {
+        let call = Call::new("remove", Method::DELETE, path)?;
+        self.found(&call).map(drop)
+    }
+
+    fn begin(&self, path: &Path) -> Result<String> {
+        let call = Call::new("create the output", Method::POST, path)?
+            .ask("uploads", "")
+            .with("x-amz-checksum-algorithm", "CRC32")
+            .with(CRC_OF, WHOLE);
+        let started: Started = replies::read(&call, &self.done(&call)?.body)?;
+        Ok(started.upload_id)
+    }
+
+    fn put_part(&self, path: &Path, id: &str, number: u32, part: &Part) -> Result<UploadPart> {
+        let (crc, bytes) = (part.crc, part.data.len() as u64);
+        let mut call = Call::new("write the output", Method::PUT, path)?
+            .ask("partNumber", &number.to_string())
+            .ask("uploadId", id)
+            .with(CRC, &show_crc(crc));
+        call.body = part.data.clone();
+        let reply = self.done(&call)?;
+        let etag = etag_of(&reply.headers).unwrap_or_default();
+        // A store that knows no CRC has checked nothing: its ETag says what it has.
+        let kept = crc_of(&reply.headers);
+        let is_proved = match kept {
+            Some(kept) => kept == crc,
+            None => etag == hex::encode(Md5::digest(&part.data)),
+        };
+        if !is_proved || etag.is_empty() {
+            let message = "the store does not say that it has the bytes that were sent";
+            return Err(Error::new(Kind::Io, call.operation, message)
+                .with_path(path)
+                .with("part", number)
+                .retryable_error());
+        }
+        Ok(UploadPart { bytes, crc, etag })
+    }
+
+    fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<KeptPart>>> {
+        let base = Call::new("look at an upload", Method::GET, path)?.ask("uploadId", id);
+        let (mut parts, mut after) = (Vec::new(), None::<String>);
+        loop {
+            let mut call = base.clone();
+            if let Some(after) = &after {
+                call = call.ask("part-number-marker", after);
+            }
+            let Some(reply) = self.found(&call)? else {
+                return Ok(None);
+            };
+            let page: Parts = replies::read(&call, &reply.body)?;
+            parts.extend(page.parts.into_iter().map(|part| KeptPart {
+                bytes: part.size,
+                etag: unquoted(&part.etag),
+            }));
+            match page.next_part_number_marker {
+                Some(next) if page.is_truncated => after = Some(next),
+                _ => return Ok(Some(parts)),
+            }
+        }
+    }
+
+    fn complete(&self, upload: &Upload) -> Result<()> {
+        let mut call = Call::new("publish the output", Method::POST, upload.path.as_typed())?
+            .ask("uploadId", &upload.id)
+            .with("content-type", "application/xml")
+            .with(CRC, &show_crc(upload.crc()))
+            .with(CRC_OF, WHOLE);
+        call.body = CompleteMultipartUpload::text(upload).into();
+        let reply = self.done(&call)?;
+        // The store begins its reply before it is done: what went wrong since stands in the text.
+        if replies::is_failure(&reply.body) {
+            return Err(failure(self.client.place(), &call, &reply));
+        }
+        Ok(())
+    }
+
+    fn completes_alone(&self) -> bool {
+        true
+    }
+
+    fn abort(&self, path: &Path, id: &str) -> Result<()> {
+        let call = Call::new("end an upload", Method::DELETE, path)?.ask("uploadId", id);
+        self.found(&call).map(drop)
+    }
+
+    fn uploads(&self, path: &Path) -> Result<Vec<(PathBuf, String)>> {
+        let base = Call::of_bucket("look for uploads", Method::GET, path)?;
+        let (mut uploads, mut after) = (Vec::new(), None::<(String, String)>);
+        loop {
+            let mut call = base
+                .clone()
+                .ask("uploads", "")
+                .ask("encoding-type", "url")
+                .ask("prefix", &base.key);
+            if let Some((key, id)) = &after {
+                call = call.ask("key-marker", key).ask("upload-id-marker", id);
+            }
+            let page: Uploads = replies::read(&call, &self.done(&call)?.body)?;
+            for (key, id) in page.named() {
+                if key == base.key || key.starts_with(&base.prefix()) {
+                    let path = format!("{SCHEME}://{}/{key}", base.bucket);
+                    uploads.push((path.into(), id));
+                }
+            }
+            after = page.next();
+            if after.is_none() {
+                return Ok(uploads);
+            }
+        }
+    }
+}
+
+fn object_of(call: &Call<'_>, headers: &HeaderMap) -> Result<Object> {
+    let bytes = header(headers, "content-length").and_then(|length| length.parse().ok());
+    match (bytes, etag_of(headers)) {
+        (Some(bytes), Some(version)) => Ok(Object {
+            bytes,
+            modified_ns: header(headers, "last-modified").map_or(0, seconds_ns),
+            version,
+            crc: crc_of(headers).filter(|_| header(headers, CRC_OF) != Some("COMPOSITE")),
+        }),
+        _ => {
+            let message = "the store says neither how long it is nor of which version";
+            Err(Error::new(Kind::Io, call.operation, message).with_path(call.path))
+        }
+    }
+}
+
+/// A time as replies have it, in headers or in listings, in nanoseconds since the epoch. Headers have whole seconds.
+fn seconds_ns(text: &str) -> i128 {
+    let found = DateTime::parse_from_rfc2822(text).or_else(|_| DateTime::parse_from_rfc3339(text));
+    found.map_or(0, |when| i128::from(when.timestamp()) * 1_000_000_000)
+}
+
+fn etag_of(headers: &HeaderMap) -> Option<String> {
+    header(headers, "etag").map(unquoted)
+}
+
+fn unquoted(etag: &str) -> String {
+    etag.trim_matches('"').to_owned()
+}
+
+/// The CRC-32 in a reply. That of parts (`CRC-3`) is none of bytes.
+fn crc_of(headers: &HeaderMap) -> Option<u32> {
+    let bytes = BASE64.decode(header(headers, CRC)?).ok()?;
+    Some(u32::from_be_bytes(bytes.try_into().ok()?))
+}
+
+fn show_crc(crc: u32) -> String {
+    BASE64.encode(crc.to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_headers_and_of_listings_are_the_same() {
+        let wanted = 1_255_369_830_000_000_000;
+        assert_eq!(seconds_ns("Mon, 12 Oct 2009 17:50:30 GMT"), wanted);
+        assert_eq!(seconds_ns("2009-10-12T17:50:30.987Z"), wanted);
+        assert_eq!(seconds_ns("yesterday"), 0);
+    }
+
+    #[test]
+    fn headers_say_which_bytes_came_and_their_crc() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(
+            (bytes_of_range(&headers, 5), crc_of(&headers)),
+            (None, None)
+        );
+        headers.insert("content-range", "bytes 5-9/100".parse().unwrap());
+        assert_eq!(
+            (bytes_of_range(&headers, 5), bytes_of_range(&headers, 4)),
+            (Some(5), None)
+        );
+        for (text, crc) in [
+            (&*show_crc(0xcbf4_3926), Some(0xcbf4_3926)),
+            ("y/Q5Jg==-3", None),
+        ] {
+            headers.insert(CRC, text.parse().unwrap());
+            assert_eq!(crc_of(&headers), crc, "{text}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! A kind of task each: what it is told, what it reports, how it runs.
+
+pub mod gather_lines;
+pub mod generate;
+pub mod map;
+pub mod merge;
+pub mod merge_runs;
+pub mod reduce;
+pub mod sample;
+mod sample_decoded;
+pub mod sample_keys;
+mod sample_rows;
+mod sampled;
+pub mod scatter_lines;
+pub mod spill;
+pub mod user_task;
+pub mod validate;

@@ -1,0 +1,66 @@
+//! A task is a value: `TaskSpec` in, `TaskReport` out, `run_task` does it.
+//!
+//! A runner decides where a task runs, never what it does. One file per kind of task; all of them only put stages
+//! together. What they run with is a [`TaskContext`].
+//!
+//! ```text
+//!   spec                                      TaskSpec, TaskReport, run_task: names all kinds
+//!   kinds                                     a kind of task each: sample, map, reduce, spill, merge ...
+//!   kind                                      what each of them implements
+//!   checkpoint  fingerprint  released_space  input     what they say of a task and its report
+//!   context                                   what tasks run with
+//!   user                                      executors of user code
+//!   attempt  runs  ranges  wire               what all of them share
+//! ```
+//!
+//! Each uses only what stands below it.
+//!
+//! Decision: docs/decisions/tasks-are-values.md.
+
+mod attempt;
+mod checkpoint;
+mod context;
+mod fingerprint;
+mod input;
+mod kind;
+mod kinds;
+mod opened;
+mod ranges;
+mod recoded;
+mod released_space;
+mod runs;
+mod spec;
+mod user;
+mod verify;
+pub mod wire;
+
+pub use self::kinds::gather_lines::{GATHER_WORKER_BYTES, GatherLinesSpec};
+pub use self::kinds::generate::{GENERATE_WORKER_BYTES, GenerateSpec};
+pub use self::kinds::map::{MapReport, MapSpec};
+pub use self::kinds::merge::{MergeReport, MergeSpec, MergeTarget, WholeFile};
+pub use self::kinds::merge_runs::MergeRunsSpec;
+pub use self::kinds::reduce::ReduceSpec;
+pub use self::kinds::sample::SampleSpec;
+pub use self::kinds::sample_keys::SampleKeysSpec;
+pub use self::kinds::scatter_lines::{LinePlan, ScatterLinesReport, ScatterLinesSpec};
+pub use self::kinds::spill::{SpillInput, SpillSpec, parse_keys};
+pub use self::kinds::user_task::{UserTaskPlan, UserTaskSpec};
+pub use self::kinds::validate::{VALIDATE_WORKER_BYTES, ValidateReport, ValidateSpec};
+pub use attempt::{AttemptId, TaskAttempt};
+pub use checkpoint::{Checkpoint, WrittenRange};
+pub use context::{InMemory, InProcess, JobShared, NodeContext, Scratch, TaskContext};
+pub use fingerprint::Fingerprint;
+pub use input::InputPiece;
+pub use kind::{Counters, Side, TaskEnvironment, TaskKind};
+pub use ranges::{OutputFile, RangeSpec};
+pub use recoded::Codes;
+pub use released_space::ReleasedSpace;
+pub use runs::{AgentFolders, MergeRun, RunPlan};
+pub use spec::{TaskReport, TaskSpec, TypedTask, run_task};
+pub use user::{
+    ExecutorKind, ExecutorSpec, FailedAt, FailureFolder, KeySelection, LargestGroup, LetterCase,
+    LineKeys, NOT_DECODED, NativeExecutor, NodeEnvironment, ON_AGENT, Operator, OutputLine,
+    ProcessPoolExecutor, RETRY, SplitData, UserAttemptSpec, UserTaskExecutor, UserTaskFile,
+    UserTaskKind, UserTaskReport, UserTaskSplit, feed_of, group_mark, key_types, streaming,
+};
+pub use verify::{Proved, verify};

@@ -1,0 +1,36 @@
+//! Space that a task has used up, and that is given back once the task's report is in the history for good.
+//!
+//! A task says what it has used up, and gives nothing back itself: only the driver knows whether its report counts.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::context::TaskContext;
+
+/// Space of a run that no task needs any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReleasedSpace {
+    /// The run.
+    #[serde(with = "gristmill_base::names")]
+    pub run: PathBuf,
+    /// Bytes of its file; the whole file where there are none.
+    pub bytes: Option<Range<u64>>,
+}
+
+impl ReleasedSpace {
+    /// All of a run.
+    pub(super) fn whole(run: &Path) -> Self {
+        let run = run.to_owned();
+        ReleasedSpace { run, bytes: None }
+    }
+
+    /// Gives the space back. Space that cannot be given back now is given back when the job ends.
+    pub fn release_space(&self, context: &TaskContext) {
+        let _ = match &self.bytes {
+            Some(bytes) => context.node.runs.discard(&self.run, bytes.clone()),
+            None => context.node.runs.remove(&self.run),
+        };
+    }
+}

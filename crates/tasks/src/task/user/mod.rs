@@ -1,0 +1,42 @@
+//! User code: what runs it, what that is told of a task, and how another process makes it again.
+//!
+//! ```text
+//!   from_spec                        makes an executor of any kind
+//!   processes  native  streaming     the executors
+//!   executor                         what each of them implements
+//!   spec  executor_spec  failed      what it is told and says, what it is made from, where it failed
+//!   failed_on_agent                  the same of a node of a cluster
+//!   node_environment                 what a node of a cluster has in the place of the driver's machine
+//! ```
+//!
+//! Each uses only what stands below it. Nothing here knows the other kinds of tasks, or what a task runs with.
+
+pub(super) mod executor;
+mod executor_spec;
+pub(super) mod failed;
+pub(super) mod failed_on_agent;
+mod from_spec;
+pub mod key_types;
+mod largest;
+mod native;
+mod node_environment;
+mod operator;
+mod processes;
+pub(super) mod spec;
+mod split;
+pub mod streaming;
+mod words;
+
+pub use executor::UserTaskExecutor;
+pub use executor_spec::{ExecutorKind, ExecutorSpec};
+pub use failed::{FailedAt, FailureFolder, RETRY, group_mark};
+pub use failed_on_agent::ON_AGENT;
+pub use native::{NOT_DECODED, NativeExecutor};
+pub use node_environment::NodeEnvironment;
+pub use operator::{KeySelection, LineKeys, Operator, OutputLine};
+pub use processes::ProcessPoolExecutor;
+pub use spec::{
+    LargestGroup, UserAttemptSpec, UserTaskFile, UserTaskKind, UserTaskReport, feed_of,
+};
+pub use split::{SplitData, UserTaskSplit};
+pub use words::LetterCase;

@@ -1,0 +1,1 @@
+"""What commands show to people: summaries of jobs, what held them back, nodes, the overview."""
