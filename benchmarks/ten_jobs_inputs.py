@@ -59,7 +59,7 @@ def make_products(folder: Path, scale: float) -> None:
 def make_uses(folder: Path, scale: float) -> None:
     drawn = random.Random(5)
     with (folder / "in.log").open("w") as out:
-        for _ in range(int(400_000 * scale)):
+        for _ in range(int(1_600_000 * scale)):
             user = int(50_000 * drawn.random() ** 2)
             out.write(f"2026-01-{drawn.randrange(1, 31):02}T12:00:00 user{user} /page\n")
 
@@ -86,7 +86,7 @@ def make_sales(folder: Path, scale: float) -> None:
 def make_events(folder: Path, scale: float) -> None:
     drawn = random.Random(8)
     with (folder / "in.jsonl").open("w") as out:
-        for number in range(int(200_000 * scale)):
+        for number in range(int(800_000 * scale)):
             event = {
                 "id": number,
                 "kind": drawn.choice("abcde"),
@@ -97,7 +97,7 @@ def make_events(folder: Path, scale: float) -> None:
 
 
 def make_graph(folder: Path, scale: float) -> None:
-    drawn, nodes = random.Random(9), int(20_000 * scale)
+    drawn, nodes = random.Random(9), int(80_000 * scale)
     with (folder / "in.txt").open("w") as out:
         for node in range(nodes):
             for _ in range(drawn.randrange(1, 10)):

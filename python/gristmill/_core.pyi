@@ -476,6 +476,22 @@ def dismiss_workers() -> None:
         >>> dismiss_workers()
     """
 
+def prepare_worker(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    scratch: str | PathLike[str],
+    folder: str | PathLike[str] | None = None,
+) -> None:
+    """Start a worker that the first task will take, unless one waits; it begins while others plan.
+
+    Args:
+        command: As for `Executor`, as are the others.
+        environment: All of the worker's environment.
+        scratch: A folder for temporary files.
+        folder: The folder that it starts in; that of this process without it.
+    """
+
 def explain(spec: str, *, cluster: str | None = None, command_line: bool = False) -> str:
     """Return what a job would do, as JSON; nothing is written.
 

@@ -16,12 +16,14 @@ stay loaded; the engine counts them in the same way.
 `command` starts this file by its path, with `-P`, and with the driver's `sys.path` as arguments: so
 it finds what the driver finds, whatever lies in the current folder, and the children of user code
 inherit an environment that nobody changed. `python -m gristmill.worker STDOUT PULSE` does for a
-Python that finds all by itself. Little is imported before the hello, since a job waits for it:
-31 ms from start to hello, 14 of them Python's own.
+Python that finds all by itself. Little is imported before the hello, and what tasks of MapReduce
+jobs need right after it, while the driver may still plan the job.
 """
 
 import os
 import sys
+from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ REMEMBERED = 4
 _KEY_BYTES = 32
 _PIPE_BYTES = 1 << 20
 _PRIVATE = 200
+_OF_TASKS = "gristmill.mapreduce.worker.running"
 
 
 def command() -> tuple[str, list[str], dict[str, str], str, str]:
@@ -88,6 +91,8 @@ def main(arguments: list[str]) -> int:
 
     _core.pulse_open(int(pulse))
     channel.send(b"H", _core.VERSION.encode())
+    with suppress(BaseException):  # a file of the user's that is in the way: the task says so
+        import_module(_OF_TASKS)
     _serve(channel, home)
     return 0
 
@@ -273,9 +278,7 @@ def _runner(loaded: object) -> "Callable[[str], str]":
     run: Callable[[str], str] | None = getattr(loaded, "run_task", None)
     if run is not None:
         return run
-    from importlib import import_module
-
-    run_task = import_module("gristmill.mapreduce.worker.running").run_task
+    run_task = import_module(_OF_TASKS).run_task
     return lambda spec: run_task(loaded, spec)
 
 

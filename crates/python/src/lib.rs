@@ -62,7 +62,7 @@ mod _core {
     use crate::work::{
         CompressedReader, CompressedWriter, Emitter, Executor, Groups, LineReader, LineWriter,
         Values, check_outside, decode, decode_key, dismiss_workers, encode, encode_key,
-        encode_order, plan_streaming, plan_text, retry_scripts,
+        encode_order, plan_streaming, plan_text, prepare_worker, retry_scripts,
     };
 
     /// The version of the engine, which is that of the package.

@@ -1,7 +1,6 @@
-//! Many values of all: `top`, `distinct`, `collect`, `quantiles`. One buffer of entries, one behind another.
+//! Many values of all: `top`, `collect`, `quantiles`. One buffer of entries, one behind another.
 //!
 //! ```text
-//!   distinct             | value | value | ...
 //!   collect, top         | position | value | position | value | ...
 //!   quantiles            | value | count | value | count | ...
 //! ```
@@ -22,7 +21,7 @@ use crate::value::{skip, write};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Log(Vec<u8>);
 
-/// An entry's two fields; the second is empty for `distinct`.
+/// An entry's two fields.
 type Entry<'a> = (&'a [u8], &'a [u8]);
 
 /// What is made of the buffer: the result, Python's object, and what its writer makes of that.
@@ -47,7 +46,6 @@ impl Log {
                 write::unsigned(&mut self.0, position);
                 self.0.extend_from_slice(value);
             }
-            Aggregate::Distinct => self.0.extend_from_slice(value),
             Aggregate::Quantiles(_) => {
                 self.0.extend_from_slice(value);
                 write::unsigned(&mut self.0, 1);
@@ -59,8 +57,8 @@ impl Log {
 
     /// About as many bytes as there are until the result is written: the buffer, its canonical form, the result, and what Python and its
     /// writer make of that.
-    pub(super) fn finish_bytes(&self, aggregate: &Aggregate) -> usize {
-        let entries = entries(&self.0, fields_of(aggregate)).count();
+    pub(super) fn finish_bytes(&self) -> usize {
+        let entries = entries(&self.0).count();
         self.0.capacity() + FINISHED_COPIES * self.0.len() + entries * ENTRY_BYTES
     }
 
@@ -112,9 +110,6 @@ impl Log {
                     write::element(out, quantile(&entries, *q));
                 }
             }
-            Aggregate::Distinct => entries
-                .iter()
-                .for_each(|(entry, _)| write::element(out, entry.0)),
             _ => entries
                 .iter()
                 .for_each(|(entry, _)| write::element(out, entry.1)),
@@ -126,15 +121,11 @@ impl Log {
 
     /// The entries that the result needs, in its order, each with its count (1 but for quantiles).
     fn canonical(&self, aggregate: &Aggregate) -> Vec<(Entry<'_>, u64)> {
-        let mut entries: Vec<_> = entries(&self.0, fields_of(aggregate)).collect();
+        let mut entries: Vec<_> = entries(&self.0).collect();
         match aggregate {
             Aggregate::Top(count) => {
                 entries.sort_unstable_by(descending);
                 entries.truncate(*count);
-            }
-            Aggregate::Distinct => {
-                entries.sort_unstable();
-                entries.dedup();
             }
             Aggregate::Quantiles(_) => return counted(entries),
             _ => entries.sort_unstable_by(positions),
@@ -143,24 +134,11 @@ impl Log {
     }
 }
 
-/// How many fields of an entry are there.
-fn fields_of(aggregate: &Aggregate) -> usize {
-    match aggregate {
-        Aggregate::Distinct => 1,
-        _ => 2,
-    }
-}
-
 /// The entries in a buffer, all of which were checked when they came.
-fn entries(mut rest: &[u8], fields: usize) -> impl Iterator<Item = Entry<'_>> {
+fn entries(mut rest: &[u8]) -> impl Iterator<Item = Entry<'_>> {
     iter::from_fn(move || {
         let (first, behind) = rest.split_at(skip(rest).ok()?);
-        let length = if fields == 1 {
-            0
-        } else {
-            skip(behind).unwrap_or(0)
-        };
-        let (second, behind) = behind.split_at(length);
+        let (second, behind) = behind.split_at(skip(behind).unwrap_or(0));
         rest = behind;
         Some((first, second))
     })
@@ -176,12 +154,12 @@ fn check_entry<'a>(aggregate: &Aggregate, bytes: &'a [u8]) -> Result<&'a [u8]> {
     };
     let (value, rest) = rest.split_at(skip(rest)?);
     check_value(value)?;
-    match aggregate {
-        Aggregate::Quantiles(_) => match split_unsigned(rest)? {
-            (0, _) => Err(bad_state("a value has a count of zero")),
-            (_, rest) => Ok(rest),
-        },
-        _ => Ok(rest),
+    if !matches!(aggregate, Aggregate::Quantiles(_)) {
+        return Ok(rest);
+    }
+    match split_unsigned(rest)? {
+        (0, _) => Err(bad_state("a value has a count of zero")),
+        (_, rest) => Ok(rest),
     }
 }
 

@@ -11,6 +11,7 @@
 //! A written state takes the whole of its slice and does not begin with FF, so that it may stand behind a key. How values
 //! compare where results depend on it is said in `worth.rs`, what a state holds in the file of its family.
 
+mod distinct;
 mod exact;
 mod extreme;
 mod log;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::{ValueReader, display, skip, write};
 use crate::{Error, Kind, Result};
+use distinct::Distinct;
 use extreme::Extreme;
 use log::Log;
 use sketch::Sketch;
@@ -74,6 +76,8 @@ pub enum Aggregate {
     Top(usize),
     /// The different values in the order of their encodings: `1`, `1.0` and `True` are three.
     Distinct,
+    /// How many different values there are, as `Distinct` tells them apart.
+    CountDistinct,
     /// How many different values there are, about: the standard error is 0.81 percent (HyperLogLog, 16,384 registers).
     ApproxDistinct,
     /// All values, by position; several with one position by their encodings.
@@ -98,6 +102,7 @@ enum Inner {
     Sum(Sum),
     Mean(Mean),
     Extreme(Extreme),
+    Distinct(Distinct),
     Log(Log),
     Sketch(Sketch),
 }
@@ -119,6 +124,7 @@ impl AggregateState {
             Inner::Sum(sum) => sum.heap_bytes(),
             Inner::Mean(mean) => mean.heap_bytes(),
             Inner::Extreme(extreme) => extreme.heap_bytes(),
+            Inner::Distinct(distinct) => distinct.heap_bytes(),
             Inner::Log(log) => log.heap_bytes(),
             Inner::Sketch(sketch) => sketch.heap_bytes(),
         }
@@ -143,6 +149,7 @@ impl Aggregate {
             Aggregate::Last => "last",
             Aggregate::Top(_) => "top",
             Aggregate::Distinct => "distinct",
+            Aggregate::CountDistinct => "count_distinct",
             Aggregate::ApproxDistinct => "approx_distinct",
             Aggregate::Collect => "collect",
             Aggregate::Quantiles(_) => "quantiles",
@@ -161,6 +168,21 @@ impl Aggregate {
         match self {
             Aggregate::SkipNone(inner) => (inner.plain().0, true),
             _ => (self, false),
+        }
+    }
+
+    /// The one that says how many values this one's result would have.
+    ///
+    /// ```
+    /// use gristmill_base::aggregate::Aggregate;
+    /// assert_eq!(Aggregate::Distinct.counted(), Aggregate::CountDistinct);
+    /// ```
+    #[must_use]
+    pub fn counted(self) -> Aggregate {
+        match self {
+            Aggregate::Distinct => Aggregate::CountDistinct,
+            Aggregate::SkipNone(inner) => Aggregate::SkipNone(Box::new(inner.counted())),
+            _ => self,
         }
     }
 
@@ -199,7 +221,10 @@ impl Aggregate {
     /// ```
     pub fn finish_bytes(&self, state: &AggregateState) -> usize {
         match &state.0 {
-            Inner::Log(log) => log.finish_bytes(self.plain().0),
+            Inner::Distinct(distinct) if *self.plain().0 == Aggregate::Distinct => {
+                distinct.finish_bytes()
+            }
+            Inner::Log(log) => log.finish_bytes(),
             _ => 0,
         }
     }
@@ -222,10 +247,10 @@ impl Aggregate {
             Aggregate::Min | Aggregate::Max | Aggregate::First | Aggregate::Last => {
                 Inner::Extreme(Extreme::default())
             }
-            Aggregate::Top(_)
-            | Aggregate::Distinct
-            | Aggregate::Collect
-            | Aggregate::Quantiles(_) => Inner::Log(Log::default()),
+            Aggregate::Distinct | Aggregate::CountDistinct => Inner::Distinct(Distinct::default()),
+            Aggregate::Top(_) | Aggregate::Collect | Aggregate::Quantiles(_) => {
+                Inner::Log(Log::default())
+            }
             Aggregate::ApproxDistinct => Inner::Sketch(Sketch::default()),
             Aggregate::SkipNone(inner) => return inner.empty(),
         })
@@ -251,6 +276,7 @@ impl Aggregate {
             (_, Aggregate::SkipNone(_)) if value == NULL => Ok(()),
             (_, Aggregate::SkipNone(inner)) => inner.add(state, value, position),
             (Inner::Extreme(extreme), _) => extreme.add(self, value, position),
+            (Inner::Distinct(distinct), _) => distinct.add(value),
             (Inner::Log(log), _) => log.add(self, value, position),
             (Inner::Sketch(sketch), Aggregate::ApproxDistinct) => sketch.add(value),
             _ => Err(mismatch(self)),
@@ -309,6 +335,7 @@ impl Aggregate {
             (Inner::Mean(mean), Aggregate::Mean) => mean.merge(other),
             (_, Aggregate::SkipNone(inner)) => return inner.merge(state, other),
             (Inner::Extreme(extreme), _) => extreme.merge(self, other),
+            (Inner::Distinct(distinct), _) => distinct.merge(other),
             (Inner::Log(log), _) => log.merge(self, other),
             (Inner::Sketch(sketch), Aggregate::ApproxDistinct) => sketch.merge(other),
             _ => Err(mismatch(self)),
@@ -351,6 +378,7 @@ impl Aggregate {
             Inner::Sum(sum) => sum.write(out),
             Inner::Mean(mean) => mean.write(out),
             Inner::Extreme(extreme) => extreme.write(out),
+            Inner::Distinct(distinct) => distinct.write(out),
             Inner::Log(log) => log.write(self.plain().0, out),
             Inner::Sketch(sketch) => sketch.write(out),
         }
@@ -380,6 +408,10 @@ impl Aggregate {
             (Inner::Sum(sum), _) => sum.finish(out)?,
             (Inner::Mean(mean), _) => mean.finish(out),
             (Inner::Extreme(extreme), _) => extreme.finish(self.plain().0, out),
+            (Inner::Distinct(distinct), _) => match self.plain().0 {
+                Aggregate::CountDistinct => write::unsigned(out, distinct.count()),
+                _ => distinct.finish(out)?,
+            },
             (Inner::Log(log), _) => log.finish(self.plain().0, out)?,
             (Inner::Sketch(sketch), _) => write::unsigned(out, sketch.estimate()),
         }

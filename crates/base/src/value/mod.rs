@@ -61,7 +61,7 @@ pub use decimal::Decimal;
 pub use display::display;
 pub use hash::{hash, partition};
 pub use read::{Token, ValueReader};
-pub use skip::{elements, prefix, skip};
+pub use skip::{prefix, skip};
 pub use write::ValueWriter;
 
 use crate::{Error, Kind};

@@ -68,30 +68,6 @@ pub fn prefix(encoded: &[u8], elements: usize) -> Result<&[u8]> {
     Ok(encoded.get(..end).unwrap_or(encoded))
 }
 
-/// How many elements the tuple has that `encoded` is.
-///
-/// An error (`bad_input`) where it is no tuple.
-///
-/// ```
-/// use gristmill_base::value::elements;
-/// assert_eq!(elements(b"\x05\x02word\0\x15\x07\0")?, 2); // ("word", 7)
-/// assert!(elements(b"\x15\x07").is_err());
-/// # Ok::<(), gristmill_base::Error>(())
-/// ```
-pub fn elements(encoded: &[u8]) -> Result<u64> {
-    prefix(encoded, 0)?;
-    let (mut at, mut count) = (1, 0);
-    loop {
-        let rest = encoded.get(at..).unwrap_or_default();
-        at += match rest {
-            [code::NULL, code::ESCAPE, ..] => 2,
-            [code::END, ..] => return Ok(count),
-            _ => skip_any::<false>(rest, 1, at)?,
-        };
-        count += 1;
-    }
-}
-
 /// Bytes of the first value in `bytes`, written by [`super::order::ordered`].
 pub(super) fn skip_ordered(bytes: &[u8]) -> Result<usize> {
     skip_any::<true>(bytes, 0, 0)

@@ -36,7 +36,9 @@ impl AcceptedValues {
             Aggregate::Min | Aggregate::Max | Aggregate::Top(_) | Aggregate::Quantiles(_) => {
                 AcceptedValues::Compares(aggregate.name())
             }
-            Aggregate::Distinct | Aggregate::ApproxDistinct => AcceptedValues::TellsApart,
+            Aggregate::Distinct | Aggregate::CountDistinct | Aggregate::ApproxDistinct => {
+                AcceptedValues::TellsApart
+            }
             Aggregate::Count
             | Aggregate::First
             | Aggregate::Last

@@ -6,7 +6,6 @@ use gristmill_engine::Error;
 use gristmill_engine::aggregate::Aggregate;
 use gristmill_engine::merge::groups as merge;
 use gristmill_engine::task::{feed_of, group_mark};
-use gristmill_engine::value::{elements, write};
 use gristmill_engine::worker::{Heartbeat, RecordPosition};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -21,8 +20,6 @@ use crate::stores::{runs_read, stores};
 pub struct Groups {
     groups: merge::MergedGroups,
     aggregate: Option<Aggregate>,
-    /// Whether of its result only the number of values is wanted.
-    counts: bool,
     /// The memory for a key's result.
     room: usize,
     /// What the aggregate has made of the group's values.
@@ -42,11 +39,16 @@ impl Groups {
     ) -> PyResult<Self> {
         let spec = spec_of(spec)?;
         let aggregate = aggregate_of(aggregate)?;
+        // A set of a million texts is counted here, not made in Python.
+        let aggregate = if counts {
+            aggregate.map(Aggregate::counted)
+        } else {
+            aggregate
+        };
         let feed = feed_of(&spec, stores().disk().clone()).or_raise()?;
         Ok(Groups {
             groups: merge::MergedGroups::new(feed, merge::KeyForm { ordered, ranked }, note),
             aggregate,
-            counts,
             room: spec.chunk_bytes,
             result: Vec::new(),
         })
@@ -116,12 +118,6 @@ impl Groups {
         let found = self
             .groups
             .next_aggregate(aggregate, self.room, &mut self.result)?;
-        if found && self.counts {
-            // A set of a million texts is counted here, not made in Python.
-            let count = elements(&self.result)?;
-            self.result.clear();
-            write::unsigned(&mut self.result, count);
-        }
         Ok(found.then_some((self.groups.key(), &self.result)))
     }
 }

@@ -38,7 +38,7 @@ pub use files::{CompressedReader, CompressedWriter};
 pub use groups::{Groups, Values};
 pub use lines::LineWriter;
 pub use plan::{check_outside, plan_text};
-pub use processes::{Executor, dismiss_workers, plan_streaming, retry_scripts};
+pub use processes::{Executor, dismiss_workers, plan_streaming, prepare_worker, retry_scripts};
 pub use reader::LineReader;
 pub use value::{decode, decode_key, encode, encode_key, encode_order};
 

@@ -50,21 +50,10 @@ impl Executor {
         timeout_s: Option<f64>,
         worker_memory: Option<u64>,
     ) -> PyResult<Self> {
-        let Some((program, arguments)) = command.split_first() else {
-            return Err(PyValueError::new_err("a command has at least a program"));
-        };
+        let command = worker_command(&command, environment, scratch, folder)?;
         let timeout = timeout_s.map(Duration::try_from_secs_f64).transpose();
         let timeout =
             timeout.map_err(|error| PyValueError::new_err(format!("timeout_s: {error}")))?;
-        let mut command = WorkerCommand::new(program, scratch);
-        for argument in arguments {
-            command = command.argument(argument);
-        }
-        for (name, value) in environment {
-            command = command.variable(name, value);
-        }
-        command.whole_environment = true;
-        command.folder = folder;
         let bytes = definition.into();
         let limits = WorkerLimits {
             timeout,
@@ -147,6 +136,42 @@ impl Executor {
             }
         }
     }
+}
+
+/// The command of a worker, as Python gives it.
+fn worker_command(
+    command: &[OsString],
+    environment: BTreeMap<OsString, OsString>,
+    scratch: PathBuf,
+    folder: Option<PathBuf>,
+) -> PyResult<WorkerCommand> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(PyValueError::new_err("a command has at least a program"));
+    };
+    let mut command = WorkerCommand::new(program, scratch);
+    for argument in arguments {
+        command = command.argument(argument);
+    }
+    for (name, value) in environment {
+        command = command.variable(name, value);
+    }
+    command.whole_environment = true;
+    command.folder = folder;
+    Ok(command)
+}
+
+/// Starts a worker that the first task will take, unless one waits.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
+#[pyo3(signature = (command, *, environment, scratch, folder = None))]
+pub fn prepare_worker(
+    command: Vec<OsString>,
+    environment: BTreeMap<OsString, OsString>,
+    scratch: PathBuf,
+    folder: Option<PathBuf>,
+) -> PyResult<()> {
+    ProcessPool::shared().prepare(&worker_command(&command, environment, scratch, folder)?);
+    Ok(())
 }
 
 /// Kills and reaps the workers that wait for a task.

@@ -3,6 +3,7 @@
 //! ```text
 //!   lease ──▶ an idle worker of the same command, one that has the definition if there is one
 //!        └──▶ or a new one, started by the keeper
+//!   prepare ──▶ a new one that nobody waits for: it starts while a job is planned
 //!   Leased dropped ──▶ healthy: idle again      not: killed with its group, reaped
 //!   the keeper (a thread): starts workers, reaps those that died while idle, ends those idle for too long
 //! ```
@@ -56,6 +57,8 @@ struct PoolState {
     leased: usize,
     workers_max: usize,
     wanted: VecDeque<Wanted>,
+    /// Whether the keeper is starting a worker that nobody waits for.
+    preparing: bool,
     has_keeper: bool,
     closed: bool,
     /// The stderr of a worker ended: until then the keeper looks often which one dies.
@@ -67,10 +70,10 @@ struct Idle {
     since: Instant,
 }
 
-/// A worker to be started, and who waits for it.
+/// A worker to be started, and who waits for it, if anybody does.
 struct Wanted {
     command: WorkerCommand,
-    answer: SyncSender<io::Result<PoolWorker>>,
+    answer: Option<SyncSender<io::Result<PoolWorker>>>,
 }
 
 impl ProcessPool {
@@ -129,6 +132,28 @@ impl ProcessPool {
         end_all(surplus);
     }
 
+    /// Starts a worker that the first lease will take, unless one of this command waits already. If it cannot be started, the lease
+    /// says why.
+    pub fn prepare(&self, command: &WorkerCommand) {
+        let mut state = self.shared.lock();
+        let waits = state
+            .idle
+            .iter()
+            .any(|idle| idle.worker.command == *command);
+        let waits = waits || state.wanted.iter().any(|wanted| wanted.command == *command);
+        if waits || state.preparing || state.closed || self.shared.driver != std::process::id() {
+            return;
+        }
+        state.workers_max = state.workers_max.max(1);
+        state.wanted.push_back(Wanted {
+            command: command.clone(),
+            answer: None,
+        });
+        let _ = self.shared.start_keeper(&mut state);
+        drop(state);
+        self.shared.changed.notify_all();
+    }
+
     /// A worker of this command, warm if there is one, until it is given back.
     pub(super) fn take(
         &self,
@@ -155,10 +180,7 @@ impl ProcessPool {
             return Ok(worker);
         }
         let (answer, answered) = sync_channel(1);
-        state.wanted.push_back(Wanted {
-            command: command.clone(),
-            answer,
-        });
+        state.want(command, answer);
         let kept = self.shared.start_keeper(&mut state);
         drop(state);
         self.shared.changed.notify_all();
@@ -203,7 +225,23 @@ impl PoolState {
         let knows = |idle: &Idle| fits(idle) && idle.worker.remembers(definition);
         let at = self.idle.iter().rposition(knows);
         let at = at.or_else(|| self.idle.iter().rposition(fits))?;
-        Some(self.idle.remove(at).worker)
+        let mut worker = self.idle.remove(at).worker;
+        // One that was prepared has had nobody to say hello to.
+        worker.started = worker.started.map(|_| Instant::now());
+        Some(worker)
+    }
+
+    /// Somebody waits for a worker of this command: for one that is to be started anyway, or for another.
+    fn want(&mut self, command: &WorkerCommand, answer: SyncSender<io::Result<PoolWorker>>) {
+        let answer = Some(answer);
+        let fits = |wanted: &&mut Wanted| wanted.answer.is_none() && wanted.command == *command;
+        match self.wanted.iter_mut().find(fits) {
+            Some(wanted) => wanted.answer = answer,
+            None => self.wanted.push_back(Wanted {
+                command: command.clone(),
+                answer,
+            }),
+        }
     }
 
     fn take_dead(&mut self, dead: &mut Vec<PoolWorker>) {
@@ -272,10 +310,21 @@ impl PoolShared {
         let mut state = self.lock();
         loop {
             if let Some(wanted) = state.wanted.pop_front() {
+                state.preparing = wanted.answer.is_none();
                 drop(state);
                 let started = self.start(&wanted.command);
-                let _ = wanted.answer.send(started);
+                let prepared = match wanted.answer {
+                    Some(answer) => {
+                        let _ = answer.send(started);
+                        None
+                    }
+                    None => started.ok(),
+                };
                 state = self.lock();
+                state.preparing = false;
+                let since = Instant::now();
+                let idle = prepared.map(|worker| Idle { worker, since });
+                state.idle.extend(idle);
                 continue;
             }
             let mut dead = Vec::new();

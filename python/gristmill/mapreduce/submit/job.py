@@ -16,6 +16,7 @@ from gristmill.amounts import whole_number
 from gristmill.mapreduce.run_options import RUN, Options
 from gristmill.mapreduce.spec import Spec
 from gristmill.mapreduce.submit.defining import refuse_to_run
+from gristmill.mapreduce.submit.first_worker import begin_worker
 from gristmill.mapreduce.typed import RunOptions
 from gristmill.mapreduce.validate_job import check_job
 from gristmill.signatures import refuse_unknown, takes
@@ -145,13 +146,16 @@ class Job(Spec):
             ...     sorted(result.read())
             [('be', '2'), ('not', '1'), ('or', '1'), ('to', '2')]
         """
-        from gristmill.mapreduce.results.exception_notes import tell_warnings
         from gristmill.mapreduce.results.tracebacks import without_our_frames
-        from gristmill.mapreduce.submit.launching import run
 
         refuse_to_run()
         try:
-            result = run(self, Options(given=options, progress=progress, function="Job.run"))
+            given = Options(given=options, progress=progress, function="Job.run")
+            begin_worker(given)
+            from gristmill.mapreduce.results.exception_notes import tell_warnings
+            from gristmill.mapreduce.submit.launching import run
+
+            result = run(self, given)
         except BaseException as error:
             without_our_frames(error)
             raise

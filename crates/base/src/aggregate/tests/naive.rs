@@ -189,6 +189,12 @@ pub(super) fn naive(aggregate: &Aggregate, values: &[Value]) -> Option<Vec<u8>> 
             out.push(0);
             out
         }
+        Aggregate::CountDistinct => {
+            let encodings: BTreeSet<_> = values.iter().map(Value::encoded).collect();
+            let mut out = Vec::new();
+            write::unsigned(&mut out, encodings.len() as u64);
+            out
+        }
         Aggregate::Collect => tuple(values),
         Aggregate::Quantiles(quantiles) => {
             // The least value of which at least a share of q is not above: by trying.

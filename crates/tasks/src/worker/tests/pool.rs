@@ -93,6 +93,32 @@ fn a_lease_prefers_the_worker_that_has_the_definition() {
 }
 
 #[test]
+fn a_worker_is_prepared_once_and_taken_first() {
+    let pool = ProcessPool::new(0);
+    pool.prepare(&python());
+    pool.prepare(&python());
+    pool.keep(2);
+    assert!(within(SOON, || pool.idle() > 0));
+    pool.prepare(&python()); // one waits
+    let mut first = lease(&pool);
+    assert_eq!(
+        run(&mut first, "result = os.getpid()").unwrap(),
+        first.id().unwrap().to_string()
+    );
+    assert_eq!(pool.idle(), 0, "one was enough");
+
+    // One that ends by itself is replaced by the lease, which says why if that ends, too.
+    let ended = WorkerCommand::new("/bin/sh", "/tmp")
+        .argument("-c")
+        .argument("exit 3");
+    pool.prepare(&ended);
+    let mut second = pool.lease(&ended, &[0; 32]).unwrap();
+    let error = run(&mut second, "").unwrap_err();
+    assert!(error.to_string().contains("exited with code 3"), "{error}");
+    pool.prepare(&WorkerCommand::new("/nowhere/python", "/tmp")); // nobody is told
+}
+
+#[test]
 fn children_end_with_the_worker() {
     let pool = ProcessPool::new(1);
     let mut worker = lease(&pool);
