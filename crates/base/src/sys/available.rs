@@ -1,6 +1,8 @@
 //! How much memory this process may count on: the machine's, that of every control group it is in, and what its own limits
 //! (`ulimit -v`, `ulimit -d`) leave it to map.
 
+use rustix::process::{Resource, getrlimit};
+
 /// A limit on what this process maps, as batch systems set it, and how much of it is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MapLimit {
@@ -33,8 +35,8 @@ impl MapLimit {
 pub(crate) fn map_limits() -> Vec<MapLimit> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let limits = [
-        ("ulimit -v", super::soft_limit(libc::RLIMIT_AS), "VmSize:"),
-        ("ulimit -d", super::soft_limit(libc::RLIMIT_DATA), "VmData:"),
+        ("ulimit -v", getrlimit(Resource::As).current, "VmSize:"),
+        ("ulimit -d", getrlimit(Resource::Data).current, "VmData:"),
     ];
     let of = |(command, bytes, used): (_, Option<u64>, _)| {
         Some(MapLimit {

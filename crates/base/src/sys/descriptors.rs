@@ -3,13 +3,19 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::{Errno, FdFlags, fcntl_setfd, ioctl_fionread};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::stdio::{dup2_stdin, dup2_stdout};
 
 /// Opened with this, no call waits for the other side. A terminal does not become ours. Only Linux tells a FIFO without a
 /// writer yet from one without a writer any more.
@@ -22,47 +28,49 @@ const NO_WAIT: i32 = if cfg!(target_os = "linux") {
 /// More open files than any job has: some programs go through all that there may be, one by one.
 const OPEN_FILES_MAX: u64 = 1 << 16;
 
-/// How many files the process could open, softly and at most, before more were allowed.
-static OPEN_FILES_GIVEN: OnceLock<(u64, u64)> = OnceLock::new();
+/// How many files the process could open before more were allowed.
+static OPEN_FILES_GIVEN: OnceLock<Rlimit> = OnceLock::new();
 
 /// Lets this process open as many files as its hard limit allows. Programs of the user begin with the limit that there was
 /// (`give_back_limit`): `select` knows no descriptor beyond 1023.
 pub fn raise_open_files() {
-    let Some((soft, hard)) = super::limits_of(libc::RLIMIT_NOFILE) else {
-        return;
+    let given = getrlimit(Resource::Nofile);
+    let most = given.maximum.unwrap_or(u64::MAX).min(OPEN_FILES_MAX);
+    let raised = Rlimit {
+        current: Some(most),
+        maximum: given.maximum,
     };
-    let raised = hard.min(OPEN_FILES_MAX);
-    if soft < raised && super::limit_softly(libc::RLIMIT_NOFILE, raised, hard).is_ok() {
-        let _ = OPEN_FILES_GIVEN.set((soft, hard)); // the first one is the user's
+    if given.current.is_some_and(|soft| soft < most) && setrlimit(Resource::Nofile, raised).is_ok()
+    {
+        let _ = OPEN_FILES_GIVEN.set(given); // the first one is the user's
     }
 }
 
 /// How many files this process may have open; nothing where that has no limit.
 pub fn open_files() -> Option<u64> {
-    super::soft_limit(libc::RLIMIT_NOFILE)
+    getrlimit(Resource::Nofile).current
 }
 
 /// Has a program of the user begin with the limit of open files that the user gave us.
 pub(crate) fn give_back_limit(prepared: &mut Command) {
-    let Some((soft, hard)) = OPEN_FILES_GIVEN.get().copied() else {
+    let Some(given) = OPEN_FILES_GIVEN.get() else {
         return;
     };
     // SAFETY: between fork and exec one system call that is safe there; nothing is allocated.
     unsafe {
-        prepared.pre_exec(move || super::limit_softly(libc::RLIMIT_NOFILE, soft, hard));
+        prepared.pre_exec(move || Ok(setrlimit(Resource::Nofile, given.clone())?));
     }
 }
 
 /// What a wait is for. Each ends when the other side is gone, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(i16)]
 pub enum PollEvent {
     /// Something can be read.
-    Read = libc::POLLIN,
+    Read,
     /// Something can be written.
-    Write = libc::POLLOUT,
+    Write,
     /// Nothing else.
-    End = 0,
+    End,
 }
 
 /// Opens a stream. To write to a FIFO without a reader fails: see [`lacks_reader`].
@@ -84,28 +92,18 @@ pub fn lacks_reader(error: &io::Error) -> bool {
 /// Reads and writes on `pipe` return at once from now on. It touches our end alone: the ends of a pipe are two
 /// open files.
 pub fn never_block(pipe: BorrowedFd<'_>) -> io::Result<()> {
-    let fd = pipe.as_raw_fd();
-    // SAFETY: the descriptor is open while it is borrowed; the calls touch no memory.
-    let failed = unsafe {
-        let flags = libc::fcntl(fd, libc::F_GETFL);
-        flags < 0 || libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) < 0
-    };
-    if failed {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    Ok(fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?)
 }
 
 /// Whether reads and writes return at once.
 pub fn never_blocks(file: &File) -> bool {
-    // SAFETY: a valid descriptor, and no memory involved.
-    let flags = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) };
-    flags >= 0 && flags & libc::O_NONBLOCK != 0
+    fcntl_getfl(file).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK))
 }
 
 /// Waits for one descriptor; false after so many milliseconds, and after a signal.
-pub fn wait(on: &impl AsFd, wait: PollEvent, most_ms: i32) -> bool {
-    poll(&mut [entry(on.as_fd(), wait)], most_ms).unwrap_or(false)
+pub fn wait(on: &impl AsFd, wait: PollEvent, most_ms: u32) -> bool {
+    let most = Duration::from_millis(most_ms.into());
+    wait_until(&mut [entry(on.as_fd(), wait)], Some(most)).unwrap_or(false)
 }
 
 /// Waits until one of the pipes can be read (or has ended), or `write` can be written; true if so. `None` waits for
@@ -118,55 +116,43 @@ pub fn wait_for(
     let mut polled = Vec::with_capacity(read.len() + 1);
     polled.extend(read.iter().map(|pipe| entry(*pipe, PollEvent::Read)));
     polled.extend(write.map(|pipe| entry(pipe, PollEvent::Write)));
-    let longest_ms = longest.map_or(-1, |longest| {
-        i32::try_from(longest.as_millis().max(1)).unwrap_or(i32::MAX)
-    });
-    poll(&mut polled, longest_ms)
+    wait_until(&mut polled, longest)
 }
 
-fn entry(pipe: BorrowedFd<'_>, wait: PollEvent) -> libc::pollfd {
-    libc::pollfd {
-        fd: pipe.as_raw_fd(),
-        events: wait as i16,
-        revents: 0,
-    }
+fn entry(pipe: BorrowedFd<'_>, wait: PollEvent) -> PollFd<'_> {
+    let events = match wait {
+        PollEvent::Read => PollFlags::IN,
+        PollEvent::Write => PollFlags::OUT,
+        PollEvent::End => PollFlags::empty(),
+    };
+    PollFd::from_borrowed_fd(pipe, events)
 }
 
-fn poll(polled: &mut [libc::pollfd], most_ms: i32) -> io::Result<bool> {
-    let (entries, count) = (polled.as_mut_ptr(), polled.len() as libc::nfds_t);
-    // SAFETY: `polled` holds as many entries as are announced, and outlives the call.
-    let ready = unsafe { libc::poll(entries, count, most_ms) };
-    if ready >= 0 {
-        return Ok(ready > 0);
-    }
-    match io::Error::last_os_error() {
-        error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
-        error => Err(error),
+fn wait_until(polled: &mut [PollFd<'_>], longest: Option<Duration>) -> io::Result<bool> {
+    let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
+    match poll(polled, longest.as_ref()) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Bytes that can be read from a pipe at once.
 pub fn waiting_bytes(pipe: BorrowedFd<'_>) -> usize {
-    let mut bytes: libc::c_int = 0;
-    // SAFETY: the call writes one `c_int`.
-    unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD as _, &raw mut bytes) };
+    let bytes = ioctl_fionread(pipe).unwrap_or(0);
     usize::try_from(bytes).unwrap_or(0)
 }
 
 /// Asks for room in a pipe; how many bytes it holds now, where the system says.
 #[cfg(target_os = "linux")]
-pub fn grow_pipe(pipe: BorrowedFd<'_>, bytes: i32) -> Option<usize> {
-    // SAFETY: the descriptor is open while it is borrowed; the calls touch no memory.
-    let holds = unsafe {
-        libc::fcntl(pipe.as_raw_fd(), libc::F_SETPIPE_SZ, bytes);
-        libc::fcntl(pipe.as_raw_fd(), libc::F_GETPIPE_SZ)
-    };
-    usize::try_from(holds).ok()
+pub fn grow_pipe(pipe: BorrowedFd<'_>, bytes: usize) -> Option<usize> {
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, bytes);
+    rustix::pipe::fcntl_getpipe_size(pipe).ok()
 }
 
 /// Elsewhere a pipe holds what it holds.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn grow_pipe(_pipe: BorrowedFd<'_>, _bytes: i32) -> Option<usize> {
+pub fn grow_pipe(_pipe: BorrowedFd<'_>, _bytes: usize) -> Option<usize> {
     None
 }
 
@@ -178,8 +164,8 @@ pub(crate) fn grow_pipe(_pipe: BorrowedFd<'_>, _bytes: i32) -> Option<usize> {
 pub fn take_over() -> io::Result<(OwnedFd, OwnedFd)> {
     let from = io::stdin().as_fd().try_clone_to_owned()?;
     let to = io::stdout().as_fd().try_clone_to_owned()?;
-    replace(File::open("/dev/null")?.as_fd(), libc::STDIN_FILENO)?;
-    replace(io::stderr().as_fd(), libc::STDOUT_FILENO)?;
+    dup2_stdin(File::open("/dev/null")?)?;
+    dup2_stdout(io::stderr())?;
     Ok((from, to))
 }
 
@@ -187,20 +173,9 @@ pub fn take_over() -> io::Result<(OwnedFd, OwnedFd)> {
 ///
 /// # Errors
 /// No file is open under it.
-pub fn inherited(number: i32) -> io::Result<OwnedFd> {
-    // SAFETY: a number, and no memory involved.
-    if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } == -1 {
-        return Err(io::Error::last_os_error());
-    }
+pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: a number that is asked about; it may be nobody's.
+    fcntl_setfd(unsafe { BorrowedFd::borrow_raw(number) }, FdFlags::CLOEXEC)?;
     // SAFETY: it is open, and was left for this one call: nothing else in the process knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
-}
-
-/// Has `number` stand for what `descriptor` does.
-fn replace(descriptor: BorrowedFd<'_>, number: libc::c_int) -> io::Result<()> {
-    // SAFETY: both are numbers of descriptors; no memory is involved.
-    match unsafe { libc::dup2(descriptor.as_raw_fd(), number) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
 }

@@ -3,19 +3,23 @@
 //!
 //! Decision: docs/decisions/private-folders.md.
 
-use std::ffi::{CStr, CString, OsStr, OsString};
-use std::fs::{File, Metadata, OpenOptions};
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::{File, Metadata};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat, unlinkat};
+
 /// A link is an error (ELOOP, ENOTDIR), and nothing is waited for: neither the other end of a FIFO nor a terminal.
-const PLAIN: libc::c_int = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
+const PLAIN: OFlags = OFlags::NOFOLLOW
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
 
 /// The mode of files that nobody else may read or write.
-const PRIVATE: libc::c_uint = 0o600;
+const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// An open directory.
 #[derive(Debug)]
@@ -24,38 +28,23 @@ pub struct OpenDirectory(File);
 impl OpenDirectory {
     /// Opens a directory; a link is an error.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.read(true).custom_flags(PLAIN | libc::O_DIRECTORY);
-        options.open(path).map(OpenDirectory)
+        open_at(CWD, path.as_os_str(), OFlags::DIRECTORY).map(OpenDirectory)
     }
 
     /// Opens a directory in this one.
     pub fn directory(&self, name: &OsStr) -> io::Result<Self> {
-        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
-        self.open_at(name, flags).map(OpenDirectory)
+        open_at(self.as_fd(), name, OFlags::DIRECTORY).map(OpenDirectory)
     }
 
     /// Opens what has this name, to be read and written.
     pub fn file(&self, name: &OsStr) -> io::Result<File> {
-        self.open_at(name, libc::O_RDWR)
+        open_at(self.as_fd(), name, OFlags::RDWR)
     }
 
     /// Makes a file that nobody else may read or write.
     pub fn new_file(&self, name: &OsStr) -> io::Result<File> {
-        self.open_at(name, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL)
-    }
-
-    fn open_at(&self, name: &OsStr, flags: libc::c_int) -> io::Result<File> {
-        let (here, name) = (self.0.as_raw_fd(), c_name(name)?);
-        // SAFETY: `name` ends with NUL.
-        let file = unsafe { libc::openat(here, name.as_ptr(), flags | PLAIN, PRIVATE) };
-        match file {
-            0.. => {
-                // SAFETY: a descriptor that was just opened, and is nobody else's.
-                Ok(unsafe { File::from_raw_fd(file) })
-            }
-            _ => Err(io::Error::last_os_error()),
-        }
+        let new = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        open_at(self.as_fd(), name, new)
     }
 
     /// What the directory is.
@@ -65,30 +54,18 @@ impl OpenDirectory {
 
     /// Removes a file, or a link.
     pub fn remove_file(&self, name: &OsStr) -> io::Result<()> {
-        self.unlink(name, 0)
+        Ok(unlinkat(self, name, AtFlags::empty())?)
     }
 
     /// Removes an empty directory.
     pub fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
-        self.unlink(name, libc::AT_REMOVEDIR)
-    }
-
-    fn unlink(&self, name: &OsStr, flags: libc::c_int) -> io::Result<()> {
-        let name = c_name(name)?;
-        // SAFETY: `name` ends with NUL.
-        done(unsafe { libc::unlinkat(self.0.as_raw_fd(), name.as_ptr(), flags) })
+        Ok(unlinkat(self, name, AtFlags::REMOVEDIR)?)
     }
 
     /// Whether this is the name of a directory.
     pub fn has_directory(&self, name: &OsStr) -> bool {
-        let Ok(name) = c_name(name) else { return false };
-        // SAFETY: `name` ends with NUL, and `found` is written by the call before it is read.
-        unsafe {
-            let mut found: libc::stat = std::mem::zeroed();
-            let (here, flags) = (self.0.as_raw_fd(), libc::AT_SYMLINK_NOFOLLOW);
-            libc::fstatat(here, name.as_ptr(), &raw mut found, flags) == 0
-                && found.st_mode & libc::S_IFMT == libc::S_IFDIR
-        }
+        let found = statat(self, name, AtFlags::SYMLINK_NOFOLLOW);
+        found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_dir())
     }
 
     /// Gives us all rights on a directory in this one, or on itself (`.`), and nobody else any: only its owner can do so. A link stays
@@ -97,28 +74,15 @@ impl OpenDirectory {
         open_to_us_at(self.0.as_raw_fd(), name)
     }
 
-    /// The names in it.
+    /// The names in it, from its beginning each time.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
-        // A descriptor with a position of its own.
-        let again = self.open_at(".".as_ref(), libc::O_RDONLY | libc::O_DIRECTORY)?;
         let mut names = Vec::new();
-        // SAFETY: a descriptor of our own, which the stream takes over; each entry is read before the next is asked for.
-        unsafe {
-            let stream = libc::fdopendir(again.into_raw_fd());
-            if stream.is_null() {
-                return Err(io::Error::last_os_error());
+        for entry in Dir::read_from(self)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                names.push(OsString::from_vec(name.to_vec()));
             }
-            loop {
-                let entry = libc::readdir(stream);
-                if entry.is_null() {
-                    break;
-                }
-                let name = CStr::from_ptr((*entry).d_name.as_ptr()).to_bytes();
-                if name != b"." && name != b".." {
-                    names.push(OsString::from_vec(name.to_vec()));
-                }
-            }
-            libc::closedir(stream);
         }
         Ok(names)
     }
@@ -136,20 +100,16 @@ pub fn open_to_us(path: &Path) -> io::Result<()> {
 }
 
 fn open_to_us_at(here: libc::c_int, name: &OsStr) -> io::Result<()> {
-    let name = c_name(name)?;
-    // SAFETY: `name` ends with NUL.
-    done(unsafe { libc::fchmodat(here, name.as_ptr(), 0o700, libc::AT_SYMLINK_NOFOLLOW) })
-}
-
-fn c_name(name: &OsStr) -> io::Result<CString> {
-    Ok(CString::new(name.as_bytes())?)
-}
-
-fn done(code: libc::c_int) -> io::Result<()> {
-    match code {
+    let name = CString::new(name.as_bytes())?;
+    // SAFETY: `name` ends with NUL. The C library does what kernels before 6.6 cannot.
+    match unsafe { libc::fchmodat(here, name.as_ptr(), 0o700, libc::AT_SYMLINK_NOFOLLOW) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+fn open_at(here: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> io::Result<File> {
+    Ok(openat(here, name, flags | PLAIN, PRIVATE)?.into())
 }
 
 #[cfg(test)]

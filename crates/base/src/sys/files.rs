@@ -1,14 +1,14 @@
 //! What the standard library lacks of files: renames that refuse or exchange, holes, space, who may read, what is cached.
 
-use std::ffi::CString;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{BorrowedFd, IntoRawFd};
 pub use std::os::unix::fs::symlink;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+
+use rustix::fs::{Access, AtFlags, CWD, accessat, statvfs};
 
 /// Whether an error says that the system, or the file system, has no such call.
 pub fn not_supported(error: &io::Error) -> bool {
@@ -31,17 +31,17 @@ pub fn is_special(error: &io::Error) -> bool {
 
 /// Fails unless the process may read a file, which is not opened for that.
 pub fn check_readable(path: &Path) -> io::Result<()> {
-    may(path, libc::R_OK)
+    may(path, Access::READ_OK)
 }
 
 /// Fails unless the process may make files in a directory.
 pub fn check_writable(directory: &Path) -> io::Result<()> {
-    may(directory, libc::W_OK | libc::X_OK)
+    may(directory, Access::WRITE_OK | Access::EXEC_OK)
 }
 
 /// Fails unless the process may write to a file.
 pub fn check_writable_file(file: &Path) -> io::Result<()> {
-    may(file, libc::W_OK)
+    may(file, Access::WRITE_OK)
 }
 
 /// Whether no other file can take the name of this one in a directory that may be written: it is a mount point, or neither
@@ -61,10 +61,8 @@ pub fn keeps_its_name(file: &Path) -> bool {
     sticky && us != 0 && parent.uid() != us && file.uid() != us
 }
 
-fn may(path: &Path, what: libc::c_int) -> io::Result<()> {
-    let (here, name) = (libc::AT_FDCWD, name_of(path)?);
-    // SAFETY: `name` ends with NUL.
-    done(unsafe { libc::faccessat(here, name.as_ptr(), what, libc::AT_EACCESS) })
+fn may(path: &Path, what: Access) -> io::Result<()> {
+    Ok(accessat(CWD, path, what, AtFlags::EACCESS)?)
 }
 
 /// Hands what was written to a file over to whoever keeps it, as closing the file does, and says what became of it: a
@@ -80,37 +78,30 @@ pub fn hand_over(file: &File) -> io::Result<()> {
 
 /// Bytes that this user can still write below a path.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
-    let name = name_of(path)?;
-    // SAFETY: `name` ends with NUL, and `found` is written by the call before it is read.
-    let (code, found) = unsafe {
-        let mut found: libc::statvfs = std::mem::zeroed();
-        (libc::statvfs(name.as_ptr(), &raw mut found), found)
-    };
-    done(code)?;
-    #[allow(clippy::unnecessary_cast, reason = "narrower on some Unixes")]
-    Ok(found.f_bavail as u64 * found.f_frsize as u64)
+    let found = statvfs(path)?;
+    Ok(found.f_bavail * found.f_frsize)
 }
 
 /// Renames, and fails where `to` exists.
 pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    linux::rename(from, to, linux::NO_REPLACE)
+    linux::rename(from, to, false)
 }
 
 /// Exchanges two names at once.
 pub fn exchange(one: &Path, other: &Path) -> io::Result<()> {
-    linux::rename(one, other, linux::EXCHANGE)
+    linux::rename(one, other, true)
 }
 
 /// Takes the blocks of a range from a file; they read as zeros, and the length stays.
 pub fn punch_hole(file: &File, blocks: &Range<u64>) -> io::Result<()> {
-    linux::fallocate(file, linux::PUNCH_HOLE, blocks)
+    linux::fallocate(file, blocks, true)
 }
 
 /// Gives a file its length, at least, and its blocks.
 pub fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     match bytes {
         0 => Ok(()),
-        _ => linux::fallocate(file, 0, &(0..bytes)),
+        _ => linux::fallocate(file, &(0..bytes), false),
     }
 }
 
@@ -157,55 +148,42 @@ pub fn page_states(file: BorrowedFd<'_>, offset: u64, bytes: usize) -> Option<Ve
     linux::is_cached(file, offset, bytes, &mut states).then_some(states)
 }
 
-fn name_of(path: &Path) -> io::Result<CString> {
-    Ok(CString::new(path.as_os_str().as_bytes())?)
-}
-
-fn done(code: libc::c_int) -> io::Result<()> {
-    match code {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// Calls and flags that only Linux has.
 #[cfg(target_os = "linux")]
 mod linux {
+    use std::os::fd::AsRawFd;
+
+    use rustix::fs::{
+        FallocateFlags, RenameFlags, StatxAttributes, StatxFlags, fallocate as allocate,
+        renameat_with, statx,
+    };
+
     use super::*;
 
-    pub(super) const NO_REPLACE: libc::c_uint = libc::RENAME_NOREPLACE;
-    pub(super) const EXCHANGE: libc::c_uint = libc::RENAME_EXCHANGE;
-    pub(super) const PUNCH_HOLE: libc::c_int =
-        libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     pub(super) const DIRECT: Option<i32> = Some(libc::O_DIRECT);
 
-    pub(super) fn rename(from: &Path, to: &Path, flags: libc::c_uint) -> io::Result<()> {
-        let (here, from, to) = (libc::AT_FDCWD, name_of(from)?, name_of(to)?);
-        let (from, to) = (from.as_ptr(), to.as_ptr());
-        // SAFETY: both names end with NUL.
-        let code = unsafe { libc::syscall(libc::SYS_renameat2, here, from, here, to, flags) };
-        done(i32::from(code != 0))
+    /// Exchanges two names, or fails where `to` exists.
+    pub(super) fn rename(from: &Path, to: &Path, exchange: bool) -> io::Result<()> {
+        let how = match exchange {
+            true => RenameFlags::EXCHANGE,
+            false => RenameFlags::NOREPLACE,
+        };
+        Ok(renameat_with(CWD, from, CWD, to, how)?)
     }
 
-    pub(super) fn fallocate(file: &File, mode: libc::c_int, range: &Range<u64>) -> io::Result<()> {
-        let convert = |bytes| libc::off_t::try_from(bytes).or(Err(io::ErrorKind::FileTooLarge));
-        let (start, bytes) = (convert(range.start)?, convert(range.end - range.start)?);
-        // SAFETY: a valid descriptor, and no memory involved.
-        done(unsafe { libc::fallocate(file.as_raw_fd(), mode, start, bytes) })
+    /// Makes a hole of a range, or gives it its blocks.
+    pub(super) fn fallocate(file: &File, range: &Range<u64>, hole: bool) -> io::Result<()> {
+        let how = match hole {
+            true => FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
+            false => FallocateFlags::empty(),
+        };
+        Ok(allocate(file, how, range.start, range.end - range.start)?)
     }
 
     /// What statx(2) says of the root of a mount.
     pub(super) fn is_mount_point(path: &Path) -> bool {
-        let Ok(name) = name_of(path) else {
-            return false;
-        };
-        // SAFETY: `name` ends with NUL, and `found` is written by the call before it is read.
-        let (code, found) = unsafe {
-            let mut found: libc::statx = std::mem::zeroed();
-            let code = libc::statx(libc::AT_FDCWD, name.as_ptr(), 0, 0, &raw mut found);
-            (code, found)
-        };
-        code == 0 && found.stx_attributes & libc::STATX_ATTR_MOUNT_ROOT as u64 != 0
+        let found = statx(CWD, path, AtFlags::empty(), StatxFlags::empty());
+        found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
     }
 
     /// Fills `states`, which has a byte for each page of the window.
@@ -238,16 +216,13 @@ mod linux {
 mod linux {
     use super::*;
 
-    pub(super) const NO_REPLACE: libc::c_uint = 0;
-    pub(super) const EXCHANGE: libc::c_uint = 0;
-    pub(super) const PUNCH_HOLE: libc::c_int = 0;
     pub(super) const DIRECT: Option<i32> = None;
 
-    pub(super) fn rename(_from: &Path, _to: &Path, _flags: libc::c_uint) -> io::Result<()> {
+    pub(super) fn rename(_from: &Path, _to: &Path, _exchange: bool) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    pub(super) fn fallocate(_file: &File, _mode: i32, _range: &Range<u64>) -> io::Result<()> {
+    pub(super) fn fallocate(_file: &File, _range: &Range<u64>, _hole: bool) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

@@ -14,6 +14,8 @@
 //!   memory       what processes hold;  available: what there is;  usage: what they have used;  machine: what all have
 //! ```
 //!
+//! Calls go through `rustix`; `libc` is left for what it has not, or has otherwise.
+//!
 //! Rules: an interface is safe, or says what its caller must hold. What a system lacks is an answer (`None`, or an error
 //! that `files::not_supported` knows), never a condition at the caller's. Nothing here knows of jobs, tasks or stores.
 
@@ -41,47 +43,7 @@ pub mod vectors;
 pub const BLOCK_BYTES: usize = 4096;
 
 /// Bytes of a page of memory.
-pub(crate) fn page_bytes() -> usize {
-    // SAFETY: a plain question.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).unwrap_or(BLOCK_BYTES)
-}
-
-/// The soft limit of a resource of this process; `None` where there is none.
-fn soft_limit(resource: Resource) -> Option<u64> {
-    let (soft, _) = limits_of(resource)?;
-    (soft != libc::RLIM_INFINITY).then_some(soft)
-}
-
-/// The soft limit and the hard one.
-fn limits_of(resource: Resource) -> Option<(u64, u64)> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: it writes one structure, which is ours.
-    let done = unsafe { libc::getrlimit(resource, &raw mut limit) } == 0;
-    done.then_some((limit.rlim_cur, limit.rlim_max))
-}
-
-/// Sets the soft limit.
-fn limit_softly(resource: Resource, soft: u64, hard: u64) -> std::io::Result<()> {
-    let limit = libc::rlimit {
-        rlim_cur: soft,
-        rlim_max: hard,
-    };
-    // SAFETY: it reads one structure, which is ours.
-    match unsafe { libc::setrlimit(resource, &raw const limit) } {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    }
-}
-
-/// What the C library numbers resources by.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-type Resource = libc::__rlimit_resource_t;
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-type Resource = libc::c_int;
+pub(crate) use rustix::param::page_size as page_bytes;
 
 /// Numbers of errors that [`std::io::ErrorKind`] does not tell apart.
 pub mod codes {

@@ -4,7 +4,7 @@
 //! first is asked of each file that is opened, the second once for a directory.
 
 use std::fs::File;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -98,17 +98,15 @@ fn named(number: u32) -> Option<&'static str> {
 
 #[cfg(target_os = "linux")]
 fn kind_number(file: BorrowedFd<'_>) -> Option<u32> {
-    // SAFETY: a valid descriptor; `found` is written by the call before it is read.
-    unsafe {
-        let mut found: libc::statfs = std::mem::zeroed();
-        let code = libc::fstatfs(file.as_raw_fd(), &raw mut found);
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::unnecessary_cast,
-            reason = "the kernel's numbers have 32 bits, whatever the C library makes of them"
-        )]
-        (code == 0).then_some(found.f_type as u32)
-    }
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::unnecessary_cast,
+        reason = "the kernel's numbers have 32 bits, whatever structures make of them"
+    )]
+    rustix::fs::fstatfs(file)
+        .ok()
+        .map(|found| found.f_type as u32)
 }
 
 /// Elsewhere the kinds have no numbers.

@@ -7,6 +7,12 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use rustix::io::{Errno, retry_on_intr};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, geteuid, kill_process, kill_process_group,
+    waitid, waitpid,
+};
+
 use super::death::Death;
 
 /// Leaves a descriptor open in the child, under the same number; in this process it stays closed to other children.
@@ -46,14 +52,20 @@ pub fn children_of(pid: u32) -> Vec<u32> {
 
 /// Sends a signal to a child alone, not to its children.
 pub fn signal(pid: u32, number: i32) {
-    // SAFETY: no memory is involved.
-    unsafe { libc::kill(pid.cast_signed(), number) };
+    if let (Some(pid), Some(signal)) = (of(pid), Signal::from_named_raw(number)) {
+        let _ = kill_process(pid, signal); // it may have ended
+    }
 }
 
 /// Kills a child that leads a process group, and the group.
 pub fn kill_group(pid: u32) {
-    // SAFETY: no memory is involved.
-    unsafe { libc::killpg(pid.cast_signed(), libc::SIGKILL) };
+    if let Some(pid) = of(pid) {
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+}
+
+fn of(pid: u32) -> Option<Pid> {
+    Pid::from_raw(pid.cast_signed())
 }
 
 /// Kills a child and all below it. Each is stopped before its children are listed: what is stopped begins no other
@@ -76,41 +88,26 @@ pub fn kill_children() {
 
 /// How a child ended, leaving it to be reaped.
 pub fn look(pid: u32) -> Option<Death> {
-    // SAFETY: zeros are a value of this plain structure, which the call may fill.
-    let (failed, info) = unsafe {
-        let mut info: libc::siginfo_t = std::mem::zeroed();
-        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        let failed = libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut info, flags) != 0;
-        (failed, info)
-    };
-    if failed {
-        let gone = io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD);
-        return gone.then_some(Death::Unknown);
+    let only_look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    match waitid(WaitId::Pid(of(pid)?), only_look) {
+        Ok(Some(ended)) => Some(match ended.exit_status() {
+            Some(code) => Death::Exit { code },
+            None => Death::Signal {
+                number: ended.terminating_signal().unwrap_or(0),
+                core_dumped: ended.dumped(),
+            },
+        }),
+        Err(Errno::CHILD) => Some(Death::Unknown),
+        Ok(None) | Err(_) => None,
     }
-    // SAFETY: after a successful `waitid` these fields are those of a child, or zero.
-    let (found, status) = unsafe { (info.si_pid(), info.si_status()) };
-    if found == 0 {
-        return None;
-    }
-    Some(match info.si_code {
-        libc::CLD_EXITED => Death::Exit { code: status },
-        code => Death::Signal {
-            number: status,
-            core_dumped: code == libc::CLD_DUMPED,
-        },
-    })
 }
 
 /// Waits for a child that is dead or dying.
 pub fn reap(pid: u32) {
-    let pid = pid.cast_signed();
-    let interrupted = || io::Error::last_os_error().raw_os_error() == Some(libc::EINTR);
-    // SAFETY: the status is not asked for.
-    while unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) } < 0 && interrupted() {}
+    let _ = retry_on_intr(|| waitpid(of(pid), WaitOptions::empty()));
 }
 
 /// The user whose rights this process has.
 pub fn user() -> u32 {
-    // SAFETY: it takes nothing and cannot fail.
-    unsafe { libc::geteuid() }
+    geteuid().as_raw()
 }

@@ -93,9 +93,7 @@ pub(super) fn rusage(who: libc::c_int) -> libc::rusage {
 }
 
 fn tick_us() -> u64 {
-    // SAFETY: a plain question.
-    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    1_000_000 / u64::try_from(ticks).unwrap_or(100).max(1)
+    1_000_000 / rustix::param::clock_ticks_per_second().max(1)
 }
 
 /// "pid (name) state ppid ...": the name may hold anything, the fields after its end are numbers. From `utime` on they

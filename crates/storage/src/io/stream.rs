@@ -25,7 +25,7 @@ use gristmill_base::sys::file_calls::on;
 const PIPE_BYTES: usize = 4096;
 
 /// How long to wait for the other side before checking for a cancelled job.
-const WAIT_MS: i32 = 50;
+const WAIT_MS: u32 = 50;
 
 /// Opens a stream to be read. A FIFO has no writer yet, perhaps: [`read_some`] waits.
 ///
@@ -57,7 +57,7 @@ pub fn open_to_write(path: &Path, cancelled: &AtomicBool) -> Result<File> {
                 if cancelled.load(Ordering::Relaxed) {
                     return Err(Error::cancelled());
                 }
-                thread::sleep(Duration::from_millis(WAIT_MS as u64));
+                thread::sleep(Duration::from_millis(WAIT_MS.into()));
             }
             opened => {
                 return opened.map_err(|error| Error::from_io("open the output", path, &error));

@@ -14,10 +14,10 @@ use gristmill_base::error::{Error, Result};
 use gristmill_base::sys::descriptors::{self, PollEvent, wait};
 
 /// How long to wait before looking up.
-const WAIT_MS: i32 = 50;
+const WAIT_MS: u32 = 50;
 
 /// Bytes that a pipe may hold, where the system lets us ask: fewer switches between the script and us.
-const PIPE_BYTES: i32 = 1 << 20;
+const PIPE_BYTES: usize = 1 << 20;
 
 /// What any pipe holds: the least a system has.
 const PIPE_BYTES_MIN: usize = 4 << 10;
