@@ -49,14 +49,14 @@ def share(least: float, most: float) -> Callable[[str | float], float]:
     Example:
         >>> share(0.5, 0.999)("0.9")
         0.9
-        >>> share(0.5, 0.999)("90%")
+        >>> share(0.5, 0.999)("90%")  # nor 0.9_9, which Python takes
         Traceback (most recent call last):
         click.exceptions.BadParameter: '90%' is not a number from 0.5 to 0.999
     """
 
     def converted(value: str | float) -> float:
         try:
-            number = float(value)
+            number = math.nan if "_" in str(value) else float(value)
         except ValueError:
             number = math.nan
         if not least <= number <= most:

@@ -124,7 +124,7 @@ class Formats(Settings):
                 return {"auto": longest}
             case "WholeFileInputFormat":
                 return "whole"
-            case "TextInputFormat":
+            case "TextInputFormat" | "CombineTextInputFormat":
                 delimiter = self.get("textinputformat.record.delimiter") or None
                 return {"text": {"delimiter": delimiter} | longest}
             case _:

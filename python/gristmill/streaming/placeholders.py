@@ -31,14 +31,14 @@ _SYSTEM: dict[str, Callable[[], str]] = {
 
 
 class DepthError(ValueError):
-    """There is no end of placeholders."""
+    """Placeholders go on after twenty were replaced."""
 
 
 def substituted(text: str, property_of: Callable[[str], str | None]) -> str:
     """Return `text` with what its placeholders stand for.
 
     Raises:
-        DepthError: After twenty there are still some, as where they stand for each other.
+        DepthError: Twenty were replaced, as where they stand for each other; Hadoop takes 19.
 
     Example:
         >>> substituted("a-${b}-${c}", {"b": "1${d}", "d": "2"}.get)

@@ -4,7 +4,8 @@
 //!   values | value | value | ...      places: where in `values` each begins, by its hash
 //! ```
 //!
-//! A value's encoding says where it ends, so a value stands at a place if the bytes there begin with it.
+//! A value stands at a place if the bytes there begin with it and go on with anything but FF: that would make its last zero
+//! an escaped one, and the value there a longer one. No value begins with FF.
 
 use hashbrown::HashTable;
 
@@ -62,7 +63,7 @@ impl Distinct {
         }
         let table = self.places.get_or_insert_with(|| table_of(values));
         let (hash, here) = (hash(value), values.len());
-        let is_there = |place: &usize| values.get(*place..).is_some_and(|at| at.starts_with(value));
+        let is_there = |place: &usize| stands_at(values, *place, value);
         if table.find(hash, is_there).is_none() {
             check(value)?;
             table.insert_unique(hash, here, |place| hash_at(values, *place));
@@ -119,6 +120,12 @@ fn entries(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
+/// Whether a value, whole, stands at a place of the buffer.
+fn stands_at(values: &[u8], place: usize, value: &[u8]) -> bool {
+    let rest = values.get(place..).and_then(|at| at.strip_prefix(value));
+    rest.is_some_and(|rest| rest.first() != Some(&0xFF))
+}
+
 /// The table of the values that were looked through until now.
 fn table_of(values: &[u8]) -> Box<HashTable<usize>> {
     let mut table = Box::new(HashTable::new());
@@ -134,4 +141,53 @@ fn table_of(values: &[u8]) -> Box<HashTable<usize>> {
 fn hash_at(values: &[u8], place: usize) -> u64 {
     let at = values.get(place..).unwrap_or_default();
     hash(at.get(..skip(at).unwrap_or(0)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &[u8]) -> Vec<u8> {
+        let mut encoded = Vec::new();
+        write::text(&mut encoded, std::str::from_utf8(text).unwrap());
+        encoded
+    }
+
+    fn tuple(elements: &[&[u8]]) -> Vec<u8> {
+        let mut encoded = Vec::new();
+        write::begin_tuple(&mut encoded);
+        elements
+            .iter()
+            .for_each(|element| write::element(&mut encoded, element));
+        write::end_tuple(&mut encoded);
+        encoded
+    }
+
+    #[test]
+    fn a_value_that_begins_a_longer_one_is_another() {
+        const NULL: &[u8] = &[0];
+        let many: Vec<_> = (0..2000).map(|number| format!("k{number}")).collect();
+        let (mut state, mut count) = (Distinct::default(), 1);
+        state.add(&text(&[b'a'; 130])).unwrap();
+        for key in &many {
+            let key = text(key.as_bytes());
+            for value in [
+                tuple(&[&key, NULL]),
+                tuple(&[&key]),
+                [&key[..key.len() - 1], b"\0\xFF\0"].concat(),
+                key,
+            ] {
+                state.add(&value).unwrap();
+                state.add(&value).unwrap();
+                count += 1;
+            }
+        }
+        assert_eq!(state.count(), count);
+        let mut written = Vec::new();
+        state.write(&mut written);
+        let mut again = Distinct::default();
+        again.merge(&written).unwrap();
+        again.merge(&written).unwrap();
+        assert_eq!(again.count(), count);
+    }
 }

@@ -221,9 +221,10 @@ impl Aggregate {
     /// ```
     pub fn finish_bytes(&self, state: &AggregateState) -> usize {
         match &state.0 {
-            Inner::Distinct(distinct) if *self.plain().0 == Aggregate::Distinct => {
-                distinct.finish_bytes()
-            }
+            Inner::Distinct(distinct) => match self.plain().0 {
+                Aggregate::CountDistinct => distinct.heap_bytes(),
+                _ => distinct.finish_bytes(),
+            },
             Inner::Log(log) => log.finish_bytes(),
             _ => 0,
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::{Errno, FdFlags, fcntl_setfd, ioctl_fionread};
+use rustix::io::{Errno, ioctl_fionread};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::stdio::{dup2_stdin, dup2_stdout};
 
@@ -174,8 +174,10 @@ pub fn take_over() -> io::Result<(OwnedFd, OwnedFd)> {
 /// # Errors
 /// No file is open under it.
 pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: a number that is asked about; it may be nobody's.
-    fcntl_setfd(unsafe { BorrowedFd::borrow_raw(number) }, FdFlags::CLOEXEC)?;
+    // SAFETY: a number, and no memory involved.
+    if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } == -1 {
+        return Err(io::Error::last_os_error());
+    }
     // SAFETY: it is open, and was left for this one call: nothing else in the process knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }

@@ -11,6 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat, unlinkat};
+use rustix::io::retry_on_intr;
 
 /// A link is an error (ELOOP, ENOTDIR), and nothing is waited for: neither the other end of a FIFO nor a terminal.
 const PLAIN: OFlags = OFlags::NOFOLLOW
@@ -109,7 +110,8 @@ fn open_to_us_at(here: libc::c_int, name: &OsStr) -> io::Result<()> {
 }
 
 fn open_at(here: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> io::Result<File> {
-    Ok(openat(here, name, flags | PLAIN, PRIVATE)?.into())
+    let opened = retry_on_intr(|| openat(here, name, flags | PLAIN, PRIVATE));
+    Ok(opened?.into())
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ use crate::stores::{runs_read, stores};
 pub struct Groups {
     groups: merge::MergedGroups,
     aggregate: Option<Aggregate>,
+    /// Whether all groups were gone through.
+    ended: bool,
     /// The memory for a key's result.
     room: usize,
     /// What the aggregate has made of the group's values.
@@ -49,6 +51,7 @@ impl Groups {
         Ok(Groups {
             groups: merge::MergedGroups::new(feed, merge::KeyForm { ordered, ranked }, note),
             aggregate,
+            ended: false,
             room: spec.chunk_bytes,
             result: Vec::new(),
         })
@@ -70,6 +73,7 @@ impl Groups {
             return Ok(Some((read_value(py, key)?, read_value(py, result)?)));
         }
         if !groups.groups.next_group().or_raise()? {
+            groups.ended = true;
             return Ok(None);
         }
         let key = read_value(py, groups.groups.key())?;
@@ -165,7 +169,7 @@ impl Values {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut groups = self.groups.bind(py).borrow_mut();
-        if groups.groups.number() != self.number {
+        if groups.ended || groups.groups.number() != self.number {
             return Err(PyRuntimeError::new_err(
                 "the values of a key can only be gone through while it is reduced: make a list of them",
             ));

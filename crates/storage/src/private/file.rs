@@ -1,4 +1,4 @@
-//! Files that only their owner has to do with, since what they hold is run: made so, and read only where they are so.
+//! Files that only their owner may read or change, since what they hold is trusted: made so, and read only where they are so.
 //!
 //! The rules that must hold for what is read: the file is no link, it and its folder are this user's, and nobody else
 //! may read or write it. Who can write to the folder can put another file there, but not one of ours.
@@ -16,11 +16,14 @@ const MODE: u32 = 0o600;
 
 /// Writes a new file for nobody else.
 pub(crate) fn create(path: &Path, data: &[u8]) -> Result<()> {
-    let failed = |error| Error::from_io("keep a file to oneself", path, &error);
+    let failed = |error| Error::from_io("make a private file", path, &error);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(MODE);
     let mut file = options.open(path).map_err(failed)?;
-    file.write_all(data).map_err(failed)
+    file.write_all(data).map_err(|error| {
+        let _ = fs::remove_file(path); // half of it would be taken for all
+        failed(error)
+    })
 }
 
 /// Makes a folder, and those above it, for nobody else to look into.

@@ -135,13 +135,14 @@ impl ProcessPool {
     /// Starts a worker that the first lease will take, unless one of this command waits already. If it cannot be started, the lease
     /// says why.
     pub fn prepare(&self, command: &WorkerCommand) {
+        if self.shared.driver != std::process::id() {
+            return;
+        }
         let mut state = self.shared.lock();
-        let waits = state
-            .idle
-            .iter()
-            .any(|idle| idle.worker.command == *command);
-        let waits = waits || state.wanted.iter().any(|wanted| wanted.command == *command);
-        if waits || state.preparing || state.closed || self.shared.driver != std::process::id() {
+        let idle = |idle: &Idle| idle.worker.command == *command;
+        let wanted = |wanted: &Wanted| wanted.command == *command;
+        let waits = state.idle.iter().any(idle) || state.wanted.iter().any(wanted);
+        if waits || state.preparing || state.closed {
             return;
         }
         state.workers_max = state.workers_max.max(1);
@@ -313,18 +314,16 @@ impl PoolShared {
                 state.preparing = wanted.answer.is_none();
                 drop(state);
                 let started = self.start(&wanted.command);
-                let prepared = match wanted.answer {
+                let surplus = match wanted.answer {
                     Some(answer) => {
                         let _ = answer.send(started);
-                        None
+                        Vec::new()
                     }
-                    None => started.ok(),
+                    None => self.give(started.ok()),
                 };
+                end_all(surplus);
                 state = self.lock();
                 state.preparing = false;
-                let since = Instant::now();
-                let idle = prepared.map(|worker| Idle { worker, since });
-                state.idle.extend(idle);
                 continue;
             }
             let mut dead = Vec::new();
@@ -343,6 +342,26 @@ impl PoolShared {
             let longest = state.next_look(self.idle_longest);
             state = self.wait(state, longest);
         }
+    }
+
+    /// Gives a prepared worker to a lease that has come meanwhile, or lets it wait; returns those that are too many now.
+    fn give(&self, prepared: Option<PoolWorker>) -> Vec<PoolWorker> {
+        let Some(worker) = prepared else {
+            return Vec::new();
+        };
+        let mut state = self.lock();
+        let fits = |wanted: &Wanted| wanted.command == worker.command;
+        let waiting = state.wanted.iter().position(fits);
+        match waiting.and_then(|at| state.wanted.remove(at)?.answer) {
+            Some(answer) => {
+                let _ = answer.send(Ok(worker));
+            }
+            None => state.idle.push(Idle {
+                worker,
+                since: Instant::now(),
+            }),
+        }
+        state.take_surplus()
     }
 
     fn wait<'a>(

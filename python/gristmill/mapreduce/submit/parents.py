@@ -22,7 +22,7 @@ __all__ = ["with_parents"]
 
 @contextmanager
 def with_parents(jobs: Iterable[Spec]) -> Generator[None]:
-    """Make the directories above the outputs of jobs; what makes that fail, the job says better.
+    """Make the directories above the outputs of jobs; they go if something fails.
 
     Raises:
         ValueError: An output is in the input of its job, where no directory is to be made.
@@ -37,15 +37,15 @@ def with_parents(jobs: Iterable[Spec]) -> Generator[None]:
         True
     """
     made: list[Path] = []
-    written: list[object] = []
-    for job in jobs:
-        if job.output is None or is_remote(job.output.folder):
-            continue
-        if job.input not in written:  # else it does not exist yet
-            _refuse_inside(job, job.output)
-        written.append(job.output.as_written())
-        made = [*made_above(job.output.folder), *made]  # a directory before the one that it is in
+    outputs: list[object] = []
     try:
+        for job in jobs:
+            if job.output is None or is_remote(job.output.folder):
+                continue
+            if job.input not in outputs:  # what an earlier job writes does not exist yet
+                _refuse_inside(job, job.output)
+            outputs.append(job.output.as_written())
+            made = [*made_above(job.output.folder), *made]  # each before the one that it is in
         yield
     except BaseException:
         for parent in made:

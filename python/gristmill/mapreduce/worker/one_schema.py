@@ -11,7 +11,7 @@ values, but some may have other columns than the rest. See docs/decisions/one-sc
 
 import json
 import tempfile
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -76,7 +76,7 @@ def renewed_in_store(main: Output, named: Mapping[str, Output]) -> tuple[Part, .
         )
         for name, (_, source) in found.items():
             _core.put_file(source, f"{main.folder}/{name}")
-    _tell_sizes(main.folder, parts)
+    _tell_sizes(main.folder, parts, found)
     return parts
 
 
@@ -92,12 +92,12 @@ def _narrower(
             yield own[number].name, (write(target), target)
 
 
-def _tell_sizes(folder: str, parts: Iterable[Part]) -> None:
-    """Let the `_SUCCESS` of an output have the sizes of its parts."""
+def _tell_sizes(folder: str, parts: Iterable[Part], rewritten: Container[str]) -> None:
+    """Let the `_SUCCESS` of an output have the sizes of its parts; those rewritten have no CRC."""
     success = success_of(folder)
     sizes = {part.name: part.bytes for part in parts}
     for part in success["parts"]:
-        if part["bytes"] != sizes[part["name"]]:
+        if part["name"] in rewritten:
             part["bytes"], part["crc"] = sizes[part["name"]], None
     success["bytes"] = sum(sizes.values())
     with _beside(f"{folder}/_SUCCESS") as target:

@@ -25,7 +25,15 @@ HistoryEvent = tuple[str, dict[str, Any]]
 _JSON, _BINARY = b"Avro-Json", b"Avro-Binary"
 
 #: What a decoder raises on bytes that are no events.
-_DAMAGE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, MemoryError)
+_DAMAGE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    MemoryError,
+    RecursionError,
+)
 
 
 def events_of(path: Path) -> Iterator[HistoryEvent]:

@@ -3,11 +3,12 @@
 //! ```text
 //!   file     ... </p> x <p>one</p> y <p>two <p>lines</p> z <p>three
 //!   records             |--------|   |-----------------|             what begins and does not end is no record
-//!   split                              ^ scans from `y`, and passes over "two": it begins before
+//!   split                              ^ it scans from `y`, and leaves out "two", which begins before it
 //! ```
 //!
 //! The rule that must hold: whatever the splits, the records are those of one split. Nothing that begins before an end
-//! mark goes on behind it, so a split looks back to the last end mark before it, and scans from there. (Hadoop's reader scans
+//! mark goes on behind it, so a split looks back to the last end mark before it, and scans from there. Where a begin mark can
+//! begin within an end mark that is not so, and each split scans from the file's beginning. (Hadoop's reader scans
 //! from the split's beginning, and goes on behind the first byte that does not match: `<<p>` hides a `<p>`. Here, and in
 //! Hadoop, the end mark may lie within the begin mark.)
 
@@ -47,11 +48,11 @@ impl XmlRecords {
             split.start = 0;
         }
         let position = match split.start {
-            0 => 0,
-            start => {
+            start if start > 0 && !begins_within(begin, end) => {
                 let file = piece.file.open(store, Caching::Cached)?;
                 behind_last(end.as_bytes(), &*file, start)?
             }
+            _ => 0,
         };
         let source = FileSource::open(store, piece, position)?;
         if source.is_decoded() {
@@ -154,6 +155,12 @@ impl RecordReader for XmlRecords {
     }
 }
 
+/// Whether a begin mark can begin behind the first byte of an end mark.
+fn begins_within(begin: &str, end: &str) -> bool {
+    let (begin, end) = (begin.as_bytes(), end.as_bytes());
+    (1..end.len()).any(|at| begin.starts_with(&end[at..]) || end[at..].starts_with(begin))
+}
+
 /// Where the last `mark` ends that ends at or before `offset`; without one, the file's beginning.
 fn behind_last(mark: &[u8], file: &dyn ReadFile, offset: u64) -> Result<u64> {
     let finder = FinderRev::new(mark);
@@ -232,6 +239,9 @@ mod tests {
     fn marked() -> impl Strategy<Value = ((&'static str, &'static str), String)> {
         let marks = proptest::sample::select(vec![
             ("<p>", "</p>"),
+            ("><", "-->"),
+            ("||", "||"),
+            ("p", "<p>"),
             ("<!--", "-->"),
             ("<<", ">>"),
             ("<p<p>", "--"),
