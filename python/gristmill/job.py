@@ -127,7 +127,7 @@ def placed_for(
 
 
 def _code_of(found: dict[str, Any] | None) -> UserCode:
-    """The code of a job that is resumed: files that are gone do not go along, and it is refused."""
+    """The code of a job that is resumed; the engine refuses it if files of it are gone."""
     if found is None:
         return UserCode(resumes=True)
     modules, files = (

@@ -16,9 +16,10 @@ stay loaded; the engine counts them in the same way.
 `command` starts this file by its path, with `-P`, and with the driver's `sys.path` as arguments: so
 it finds what the driver finds, whatever lies in the current folder, and the children of user code
 inherit the driver's environment. One variable is added, if it is not set: `OPENBLAS_NUM_THREADS=1`,
-since each worker would begin a thread for each processor (and 85 ms of CPU) with NumPy. `python -m gristmill.worker STDOUT PULSE` does for a
-Python that finds all by itself. Little is imported before the hello, and what tasks of MapReduce
-jobs need right after it, while the driver may still plan the job.
+since NumPy would begin a thread for each processor in each worker (85 ms of CPU, too).
+`python -m gristmill.worker STDOUT PULSE` does for a Python that finds all by itself. Little is
+imported before the hello, and what tasks of MapReduce jobs need right after it, while the driver
+may still plan the job.
 """
 
 import os

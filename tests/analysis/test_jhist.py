@@ -138,6 +138,10 @@ def test_a_file_of_another_kind_and_a_damaged_schema(tmp_path: Path) -> None:
     path.write_text("Avro-Binary\n{]\n")
     with pytest.raises(ValueError, match="its schema, the line at byte 12, is damaged"):
         runs_of([str(path)])
+    begin = 'Avro-Json\n{"type": "record"}\n'
+    path.write_text(begin + "[" * 100_000 + "\n")
+    with pytest.raises(ValueError, match=f"the event at byte {len(begin)} is damaged"):
+        runs_of([str(path)])
 
 
 def test_jobs_of_other_names_make_no_curve(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
@@ -122,6 +122,32 @@ def test_what_is_no_collection_of_records_is_refused(data: Any, said: str) -> No
 
 
 # --- functions ---
+
+
+class Keeping:
+    """Keeps the values of a key for later, when they are gone."""
+
+    def __init__(self) -> None:
+        self.kept: Any = ()
+
+    def reduce(self, key: str, values: Iterator[int]) -> Iterator[tuple[str, int]]:
+        yield key, next(values)
+        self.kept = values
+
+    def teardown(self, _context: gm.Context) -> Iterator[tuple[str, int]]:
+        yield "kept", len(list(self.kept))
+
+
+def test_values_of_the_last_key_are_gone_after_it(tmp_path: Path) -> None:
+    keeping = Keeping()
+    job = gm.Job(
+        gm.items([("a", 1), ("a", 2)]),
+        reduce=keeping.reduce,
+        teardown=keeping.teardown,
+        output=gm.kv(tmp_path / "out"),
+    )
+    with pytest.raises(RuntimeError, match="can only be gone through while it is reduced"):
+        job.run(workers=1)
 
 
 @pytest.mark.parametrize(

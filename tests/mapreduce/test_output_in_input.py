@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import gristmill as gm
+from gristmill.mapreduce.submit.parents import with_parents
 
 from ..cli.harness import GRISTMILL, clean_environment
 
@@ -79,3 +80,13 @@ def test_a_pattern_that_matches_the_directory(folder: Path) -> None:
         output=gm.tsv(folder / "ind/out"),
     )
     files.run()
+
+
+def test_directories_of_a_chain_go_if_a_later_job_is_refused(folder: Path) -> None:
+    first = gm.Job(gm.items([("a", 1)]), map=lambda pair: [pair], output=gm.kv(folder / "x/y/out"))
+    source = gm.text(folder / "ind")
+    second = gm.Job(source, map=lambda line: [(line, 1)], output=gm.kv(folder / "ind/z/out"))
+    with pytest.raises(ValueError, match=WORDS), with_parents([first, second]):
+        pass
+    assert not (folder / "x").exists()
+    assert not (folder / "ind/z").exists()

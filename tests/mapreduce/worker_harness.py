@@ -35,10 +35,11 @@ class Worker:
         os.close(stdout)
         os.close(pulse)
         assert self.process.stderr is not None
-        self._stderr: list[bytes] = []
+        pipes = (os.fdopen(printed, "rb"), self.process.stderr)
+        self._said: list[list[bytes]] = [[] for _ in pipes]
         self._readers = [
-            threading.Thread(target=self._read, args=[pipe])
-            for pipe in (os.fdopen(printed, "rb"), self.process.stderr)
+            threading.Thread(target=self._read, args=both)
+            for both in zip(pipes, self._said, strict=True)
         ]
         for reader in self._readers:
             reader.start()
@@ -50,10 +51,10 @@ class Worker:
         self.process.kill()
         self.end()
 
-    def _read(self, pipe: IO[bytes]) -> None:
+    def _read(self, pipe: IO[bytes], said: list[bytes]) -> None:
         with pipe:
             while piece := os.read(pipe.fileno(), 1 << 16):
-                self._stderr.append(piece)
+                said.append(piece)
 
     def send(self, kind: bytes, payload: bytes) -> None:
         assert self.process.stdin is not None
@@ -92,4 +93,4 @@ class Worker:
         self.process.stdout.close()
         if self.process.stderr is not None:
             self.process.stderr.close()
-        return code, b"".join(self._stderr).decode()
+        return code, b"".join(piece for said in self._said for piece in said).decode()

@@ -1,5 +1,6 @@
 """Records are those of one split, also of delimiters and marks that overlap themselves."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,13 @@ def records(streaming: Run, folder: Path, text: str, maps: int, *options: str) -
 def test_a_delimiter_overlaps_itself(
     streaming: Run, tmp_path: Path, delimiter: str, text: str
 ) -> None:
-    option = f"textinputformat.record.delimiter={delimiter}"
+    option = ("-D", f"textinputformat.record.delimiter={delimiter}")
     expected = sorted("\n".join(text.split(delimiter)).split("\n"))
     for maps in (1, 2, len(text)):
-        assert records(streaming, tmp_path, text, maps, "-D", option) == expected, maps
+        assert records(streaming, tmp_path, text, maps, *option) == expected, maps
+    combined = (*option, "-inputformat", "CombineTextInputFormat")  # its keys are offsets
+    found = records(streaming, tmp_path, text, 3, *combined)
+    assert sorted(re.sub(r"^\d+(\t|$)", "", line) for line in found) == expected
 
 
 @pytest.mark.parametrize(
@@ -47,3 +51,11 @@ def test_a_mark_comes_behind_its_own_first_byte(
     for maps in (1, 2, len(text)):
         options = ("-inputreader", f"StreamXmlRecord,{marks}")
         assert records(streaming, tmp_path, text, maps, *options) == expected, maps
+
+
+def test_a_begin_mark_begins_within_an_end_mark(streaming: Run, tmp_path: Path) -> None:
+    text = "--><a><b-->c><d-->--><e-->\n"
+    options = ("-inputreader", "StreamXmlRecord,begin=><,end=-->")
+    for maps in (1, 2, len(text)):
+        found = records(streaming, tmp_path, text, maps, *options)
+        assert found == ["><a><b-->", "><d-->", "><e-->"], maps

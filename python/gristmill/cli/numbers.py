@@ -1,4 +1,4 @@
-"""Numbers as options take them; of others, what was given and what is wanted.
+"""What reads the numbers of options; an error quotes the value, and says which ones are taken.
 
 5             ──▶ 5
 x, 1_0, -1    ──▶ 'x' is not a whole number from 0 on
@@ -49,9 +49,9 @@ def share(least: float, most: float) -> Callable[[str | float], float]:
     Example:
         >>> share(0.5, 0.999)("0.9")
         0.9
-        >>> share(0.5, 0.999)("90%")  # nor 0.9_9, which Python takes
+        >>> share(0.5, 0.999)("0.9_9")
         Traceback (most recent call last):
-        click.exceptions.BadParameter: '90%' is not a number from 0.5 to 0.999
+        click.exceptions.BadParameter: '0.9_9' is not a number from 0.5 to 0.999
     """
 
     def converted(value: str | float) -> float:

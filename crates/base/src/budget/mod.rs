@@ -155,8 +155,8 @@ impl Budget {
         Ok((granted as usize, memory))
     }
 
-    /// Counts what was reserved at once of a share of the budget that another process keeps.
-    pub fn count_elsewhere(&self, bytes: u64) {
+    /// Raises the peak to what is used here and these bytes: the peak of another process, which keeps within its share of the budget.
+    pub fn count_peak_of_other(&self, bytes: u64) {
         let mut ledger = self.lock();
         ledger.peak_bytes = ledger.peak_bytes.max(ledger.used_bytes + bytes);
     }

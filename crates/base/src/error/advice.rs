@@ -84,7 +84,7 @@ impl JobOption {
         }
     }
 
-    /// So many workers.
+    /// The option with a count, as `--workers 4`.
     pub fn count(self, count: u64) -> NamedOption {
         NamedOption {
             option: self,
@@ -126,7 +126,12 @@ impl NamedOption {
     /// The option as it is to be typed.
     pub fn spelled(&self, spelling: Spelling) -> String {
         let name = self.option.name();
-        let dashed = || format!("--{}", name.trim_end_matches("_s").replace('_', "-"));
+        let dashed = || {
+            format!(
+                "--{}",
+                name.strip_suffix("_s").unwrap_or(name).replace('_', "-")
+            )
+        };
         match (spelling, &self.value) {
             (Spelling::CommandLine, None) => dashed(),
             (Spelling::CommandLine, Some(AdvisedAmount::Count(count))) => {

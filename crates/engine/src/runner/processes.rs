@@ -195,7 +195,7 @@ impl ProcessSlot<'_> {
         match reply_of(reply) {
             Ok((used, outcome)) => {
                 let node = &self.here.context.node;
-                node.budget.count_elsewhere(used.peak_bytes);
+                node.budget.count_peak_of_other(used.peak_bytes);
                 node.store.requests().add(used.requests);
                 outcome.map_or_else(AttemptOutcome::Failed, AttemptOutcome::Done)
             }

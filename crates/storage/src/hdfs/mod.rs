@@ -51,7 +51,7 @@ pub trait HadoopFileSystem {
     /// The same, where new files have these blocks.
     fn with_blocks(&self, blocks: BlockSettings) -> Arc<dyn OutputStore>;
 
-    /// Which nodes hold the blocks of some files of one file system; nothing is known where servers want a proof of who asks.
+    /// Which nodes hold the blocks of some files of one file system; nothing is known where servers ask for authentication.
     ///
     /// # Errors
     /// No name node says so.
@@ -109,7 +109,9 @@ impl HadoopFileSystem for Hdfs {
         let (settings, Some(first)) = (self.clients.settings(), files.first()) else {
             return Ok(Vec::new());
         };
-        let user = settings.user().filter(|_| !settings.wants_proof());
+        let user = settings
+            .user()
+            .filter(|_| !settings.requires_authentication());
         let Some(user) = user else {
             return Ok(vec![Vec::new(); files.len()]);
         };

@@ -100,8 +100,8 @@ impl HdfsSettings {
         self.user.clone().or_else(|| whoami::username().ok())
     }
 
-    /// Whether servers want a proof of who asks.
-    pub(super) fn wants_proof(&self) -> bool {
+    /// Whether servers ask for authentication (Kerberos).
+    pub(super) fn requires_authentication(&self) -> bool {
         let said = self.value("hadoop.security.authentication");
         said.is_some_and(|how| how.eq_ignore_ascii_case("kerberos"))
     }
@@ -291,7 +291,7 @@ mod tests {
             assert_eq!(settings.name_nodes(authority), wanted, "{authority}");
         }
         assert_eq!(HdfsSettings::default().name_nodes(""), [""; 0]);
-        assert!(!settings.wants_proof());
+        assert!(!settings.requires_authentication());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use super::text;
 
-/// What a value could not be taken for.
+/// A value that is not of the aggregate's type, and what that is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidValue(pub String);
 
@@ -52,7 +52,8 @@ pub fn split(key: &[u8]) -> Option<(&str, &[u8])> {
 }
 
 impl GroupAggregate {
-    /// The aggregate of that name, in whatever case; `most_unique` limits how many values one counts.
+    /// The aggregate of that name, in whatever case; `most_unique` is how many values one counts,
+    /// and one more as in Hadoop; 0 sets no limit.
     ///
     /// ```
     /// use gristmill_tasks::hadoop::aggregate::GroupAggregate;

@@ -17,7 +17,7 @@ use gristmill_base::sys::descriptors::never_block;
 use gristmill_base::sys::{lifeline, processes};
 
 /// Added to the likelihood of being killed when memory is short: half of the scale.
-const OOM_SCORE: u32 = 500;
+const OOM_SCORE_ADJ: u32 = 500;
 /// How long a killed process may take to be gone before a thread of its own waits for it.
 const REAPING: Duration = Duration::from_secs(5);
 
@@ -68,7 +68,7 @@ impl WorkerProcess {
         let mut child = prepared.spawn()?;
         drop(print);
         let pid = child.id();
-        processes::offer_to_kill(pid, OOM_SCORE);
+        processes::offer_to_kill(pid, OOM_SCORE_ADJ);
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {

@@ -2,7 +2,7 @@
 
     seconds of each run ──┬──────────────▶ sigma
                           ├─ without retries ▶ sigma    each waste alone, and all together:
-                          └─ without all ────▶ sigma    does sigma stay below 0?
+                          └─ without all ────▶ sigma    is it superlinear still?
     at one p: waste of each run against its seconds ──▶ correlation, with its interval
 
 A waste is a cause if its share of the wall time falls from the smallest p to the largest, and if
@@ -82,7 +82,7 @@ def explain(runs: Sequence[Run], level: float = 0.95) -> Causes:
     """Return whether wastes are why the runs are superlinear.
 
     Raises:
-        ValueError: A run has more waste than time.
+        ValueError: The wastes of a run take all of its time, or more.
 
     >>> p = (1, 1, 2, 2, 4, 4, 8, 8)
     >>> lost = (30, 34, 6, 7, 0, 0, 0, 0)

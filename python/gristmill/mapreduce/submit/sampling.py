@@ -70,12 +70,12 @@ def cuts_of(keys: list[Any], partitions: int) -> tuple[Any, ...]:
     hot = _hot(counts, partitions)
     begins = _begins(counts, partitions)
     return tuple(
-        _behind(firsts[number - 1], firsts[number]) if number - 1 in hot else firsts[number]
+        _cut_behind(firsts[number - 1], firsts[number]) if number - 1 in hot else firsts[number]
         for number in begins
     )
 
 
-def _behind(hot: Any, following: Any) -> Any:  # noqa: ANN401 - any keys
+def _cut_behind(hot: Any, following: Any) -> Any:  # noqa: ANN401 - any keys
     """The first key that can come behind a hot one; or that which follows it in the sample."""
     match hot:
         case str():
@@ -166,6 +166,6 @@ def _keys(job: Spec, records: int, folder: str, options: Options, stop: Stop) ->
     prepared = replace(prepared, definition=replace(prepared.definition, record_limit=limit))
     run_prepared(prepared, progress=False, stop=stop)
     files = sorted(Path(folder).glob("part-*"))
-    turned = replace(kv(folder), turned=True)  # which cuts must be, too
+    turned = replace(kv(folder), turned=True)  # keys come back as Desc, as cuts are
     keys = [key for file in files for key, _ in turned.open_file(str(file))]
     return keys if grouped is None else [grouped(plain_key(key)) for key in keys]

@@ -1,4 +1,5 @@
-//! The map task: one split to entries by bucket, kept for the reduce tasks.
+//! The map task of TeraSort in memory: the records of a split become entries by range of keys, kept for the reduce tasks. There is no
+//! user code in it.
 
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ pub struct MapReport {
     pub bytes: u64,
     /// Records read.
     pub records: u64,
-    /// The sum of their CRCs.
+    /// The sum of the records' CRCs, which does not depend on their order.
     pub checksum: u128,
     /// How many of them fell in each bucket.
     pub bucket_counts: Vec<u32>,

@@ -4,8 +4,8 @@
     line 2   the schema of an event, as JSON: an enumeration `type`, a union `event`
     then     events: a line of JSON each (empty lines between them), or Avro's binary encoding
 
-The schema comes with the file, so that events of any version of Hadoop are read; who asks for a
-field that a version lacks gets none. Source: Apache Hadoop, `EventWriter`, `Events.avpr`.
+The schema comes with the file, so that events of any version of Hadoop are read; a field that a
+version lacks is not in the dict. Source: Apache Hadoop, `EventWriter`, `Events.avpr`.
 """
 
 import json

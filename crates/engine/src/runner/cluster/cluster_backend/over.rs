@@ -35,7 +35,7 @@ impl ClusterBackend<'_> {
         let ended = match reply_of(&over.reply) {
             Ok((used, outcome)) => {
                 let node = &self.context.node;
-                node.budget.count_elsewhere(used.peak_bytes);
+                node.budget.count_peak_of_other(used.peak_bytes);
                 node.store.requests().add(used.requests);
                 if outcome.is_ok() && !stops {
                     self.depth.note(Duration::from_micros(over.took_us));
