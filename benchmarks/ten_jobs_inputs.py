@@ -30,7 +30,7 @@ def make_log(folder: Path, scale: float) -> None:
 def make_documents(folder: Path, scale: float) -> None:
     drawn = random.Random(2)
     with (folder / "in.tsv").open("w") as out:
-        for number in range(int(20_000 * scale)):
+        for number in range(int(80_000 * scale)):
             words = (f"w{int(20_000 * drawn.random() ** 3)}" for _ in range(60))
             out.write(f"doc{number:06}\t{' '.join(words)}\n")
 
@@ -50,7 +50,7 @@ def make_products(folder: Path, scale: float) -> None:
     drawn = random.Random(4)
     with (folder / "in.csv").open("w") as out:
         out.write("name,category,price\n")
-        for number in range(int(300_000 * scale)):
+        for number in range(int(1_200_000 * scale)):
             out.write(
                 f"product {number},category {drawn.randrange(40)},{drawn.random() * 500:.2f}\n"
             )
@@ -78,7 +78,7 @@ def make_sales(folder: Path, scale: float) -> None:
     drawn, first = random.Random(7), date(2026, 1, 1)
     with (folder / "in.csv").open("w") as out:
         out.write("id,day,shop,amount\n")
-        for number in range(int(200_000 * scale)):
+        for number in range(int(800_000 * scale)):
             day = first + timedelta(drawn.randrange(365))
             out.write(f"{number},{day},shop {drawn.randrange(50)},{drawn.random() * 90:.2f}\n")
 

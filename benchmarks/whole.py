@@ -68,7 +68,7 @@ PARTS = {
     "ray_tasks": Part("cluster.py tasks --rows 30k --pairs 3", "cluster-tasks", digests.tasks),
     "natural": Part("mapreduce.py --natural --rounds 3", "mapreduce", digests.python_jobs),
     "rare": Part("mapreduce.py --rounds 3", "mapreduce", digests.python_jobs),
-    "ten": Part("ten_jobs.py --rounds 3", "ten-jobs", digests.ten_jobs),
+    "ten": Part("ten_jobs.py --rounds 5", "ten-jobs", digests.ten_jobs),
     "spark": Part(
         "wordcount.py --natural --text 1000 --rounds 1 --through 1 --only gristmill,PySpark_RDDs"
         " --frameworks FRAMEWORKS",
