@@ -61,6 +61,7 @@ __all__ = [
     "matching",
     "plan_streaming",
     "plan_text",
+    "prepare_worker",
     "pulse",
     "pulse_open",
     "put_file",

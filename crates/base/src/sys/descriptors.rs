@@ -53,12 +53,12 @@ pub fn open_files() -> Option<u64> {
 
 /// Has a program of the user begin with the limit of open files that the user gave us.
 pub(crate) fn give_back_limit(prepared: &mut Command) {
-    let Some(given) = OPEN_FILES_GIVEN.get() else {
+    let Some(given) = OPEN_FILES_GIVEN.get().copied() else {
         return;
     };
     // SAFETY: between fork and exec one system call that is safe there; nothing is allocated.
     unsafe {
-        prepared.pre_exec(move || Ok(setrlimit(Resource::Nofile, given.clone())?));
+        prepared.pre_exec(move || Ok(setrlimit(Resource::Nofile, given)?));
     }
 }
 
