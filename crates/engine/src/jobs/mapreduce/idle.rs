@@ -173,7 +173,7 @@ mod tests {
     fn idle_workers_come_with_what_to_do() {
         let found = said("mapreduce", "null", 1, 3.0, 100);
         assert!(found[0].contains("3 of 4 workers were idle for the 3.0 s of the map stage"));
-        assert!(found[0].contains("split_max=50 "));
+        assert!(found[0].ends_with("such as split_max=50."));
         assert!(found[1].contains("parts=4."));
         let found = said("streaming", "null", 2, 3.0, 100);
         assert!(found[0].contains("2 of 4 workers") && found[0].contains("split.maxsize=100)."));
@@ -194,7 +194,10 @@ mod tests {
         let found = said_of("mapreduce", &group(1), 1, 3.0, 100);
         assert!(found[0].contains("a row group of Parquet") && !found[0].contains("split_max"));
         let found = said_of("mapreduce", &group(2), 1, 3.0, 100);
-        assert!(found[0].contains("split_max=50 "));
+        assert!(found[0].ends_with("such as split_max=50."));
+        let far = r#"{"pieces": [{"path": "s3://b/a", "codec": null}]}"#;
+        let found = said_of("mapreduce", far, 1, 3.0, 100);
+        assert!(found[0].contains("split_max=50 (files of gm.csv in a store are cut with"));
     }
 
     #[test]
