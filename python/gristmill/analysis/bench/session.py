@@ -150,20 +150,18 @@ class Session:
     def _turn(
         self, suite: Suite, turn: Turn, steps: Sequence[Step], device: dict[str, float] | None
     ) -> None:
-        runs: list[Measured] = []
+        checksums: set[str] = set()
         for step in steps:
             run = self._step(turn, step, device)
-            runs.append(run)
+            results.append(self.folder, run)
+            checksums.add(run.report.get("checksum", ""))
             self.told(_line(turn, run))
-        checksums = {run.report.get("checksum", "") for run in runs}
         if suite.proves and len(checksums) > 1:
             raise BenchError(
                 f"cannot count the runs of round {turn.round}: the checksums of"
                 f" {', '.join(step.name for step in steps)} differ: {', '.join(sorted(checksums))}."
                 " What to do: please report this as a defect of Gristmill."
             )
-        for run in runs:
-            results.append(self.folder, run)
         for step in steps:
             if step.makes:
                 _remove(step.makes)
