@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gristmill_engine::spill::collect::CombineBatch;
 use pyo3::prelude::*;
 
-use super::value::read_value;
+use super::objects::read_value;
 
 /// The values of a key in a batch.
 #[pyclass]

@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 
 use super::OrRaise;
 use super::batch_values::BatchValues;
-use super::value::{read_value, shown, write_value};
+use super::objects::read_value;
+use super::value::{shown, write_value};
 
 /// Gives the values of each key of a sorted batch to `combine`, and what it makes of them to `give`, with partition and key.
 ///

@@ -11,7 +11,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use serde_json::json;
 
-use super::value::read_value;
+use super::objects::read_value;
 use super::{OrRaise, aggregate_of, spec_of, to_json};
 use crate::stores::{runs_read, stores};
 

@@ -23,7 +23,8 @@ use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
 use super::OrRaise;
 use super::files::CompressedWriter;
 use super::groups::Groups;
-use super::value::{object, read_value, small_int};
+use super::objects::{object, read_value};
+use super::value::small_int;
 
 /// Bytes of lines that are collected before they are written.
 const PIECE_BYTES: usize = 256_000;

@@ -16,6 +16,7 @@ mod files;
 mod groups;
 mod held;
 mod lines;
+mod objects;
 mod pairs;
 mod partitioner;
 mod plan;
@@ -37,10 +38,11 @@ pub use emitter::Emitter;
 pub use files::{CompressedReader, CompressedWriter};
 pub use groups::{Groups, Values};
 pub use lines::LineWriter;
+pub use objects::{decode, decode_key};
 pub use plan::{check_outside, plan_text};
 pub use processes::{Executor, dismiss_workers, plan_streaming, prepare_worker, retry_scripts};
 pub use reader::LineReader;
-pub use value::{decode, decode_key, encode, encode_key, encode_order};
+pub use value::{encode, encode_key, encode_order};
 
 use crate::error::to_python;
 

@@ -7,11 +7,14 @@
 use std::os::unix::ffi::OsStrExt;
 
 use super::SortSpec;
+use super::requested_keys::{
+    ORDERS, RequestedKey, asked_in, asked_of, order_like, words_for_letters, wrong,
+};
 use crate::plan::format::RecordFormat;
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::names;
 use gristmill_base::record::shape::Keyed;
-use gristmill_base::record::table::{fields_of, names_in, value_of};
+use gristmill_base::record::table::names_in;
 use gristmill_base::record::table_keys::{ColumnKey, RowCodes, TableKeys, TableSource};
 use gristmill_storage::lines::BYTE_ORDER_MARK;
 
@@ -21,18 +24,6 @@ const COLUMNS_SHOWN: usize = 50;
 const NAME_SHOWN: usize = 100;
 /// Characters of all names together, about: the name that goes beyond is the last.
 const NAMES_SHOWN: usize = 200;
-
-/// Words behind a column, and the letters for them ([`ColumnKey::letters`]).
-const ORDERS: [(&str, &str); 8] = [
-    ("asc", ""),
-    ("desc", "r"),
-    ("num", "N"),
-    ("text", ""),
-    ("nocase", "f"),
-    ("version", "V"),
-    ("human", "h"),
-    ("month", "M"),
-];
 
 /// What all rows of the input have in common.
 #[derive(Debug, Clone)]
@@ -44,13 +35,6 @@ pub(super) struct InputTable {
     of: String,
     /// Whether a key is a column by its name.
     by_name: bool,
-}
-
-/// A key as it was asked for.
-#[derive(Debug, PartialEq, Eq)]
-struct RequestedKey {
-    name: Vec<u8>,
-    letters: String,
 }
 
 impl InputTable {
@@ -268,121 +252,6 @@ fn delimiter_of(spec: &SortSpec) -> Result<Option<u8>> {
     }
 }
 
-/// The keys that the options ask for: at least one, without a name where it is for all columns.
-fn asked_of(spec: &SortSpec) -> Result<Vec<RequestedKey>> {
-    let letters = letters_of(spec)?;
-    if spec.key.is_empty() {
-        let name = Vec::new();
-        return Ok(vec![RequestedKey { name, letters }]);
-    }
-    let mut asked = Vec::new();
-    for given in &spec.key {
-        let given = names::name_of(given.clone());
-        let mut fields = Vec::new();
-        fields_of(given.as_bytes(), b',', &mut fields);
-        for field in fields {
-            let field = given.as_bytes().get(field).unwrap_or_default();
-            asked.push(asked_in(field, &letters)?);
-        }
-    }
-    Ok(asked)
-}
-
-/// A column with what stands behind it.
-fn asked_in(field: &[u8], otherwise: &str) -> Result<RequestedKey> {
-    let mut words = Vec::new();
-    let mut name = field;
-    while let Some(colon) = memchr::memrchr(b':', name) {
-        let (before, word) = name.split_at(colon);
-        let order = ORDERS
-            .iter()
-            .find(|(known, _)| known.as_bytes() == &word[1..]);
-        let Some((_, letters)) = order else { break };
-        words.push(*letters);
-        name = before;
-    }
-    let letters = match words.len() {
-        0 => otherwise.to_owned(),
-        _ => words.concat(),
-    };
-    let mut room = Vec::new();
-    let name = value_of(name, &mut room).to_vec();
-    if name.is_empty() {
-        return Err(wrong("a key names no column")
-            .advise("give columns with commas between them: price:num:desc,name"));
-    }
-    Ok(RequestedKey { name, letters })
-}
-
-/// What the options say of keys that say nothing of themselves.
-fn letters_of(spec: &SortSpec) -> Result<String> {
-    let flags = [
-        (spec.numeric_sort, 'n'),
-        (spec.general_numeric_sort, 'g'),
-        (spec.human_numeric_sort, 'h'),
-        (spec.version_sort, 'V'),
-        (spec.month_sort, 'M'),
-        (spec.ignore_case, 'f'),
-        (spec.dictionary_order, 'd'),
-        (spec.ignore_nonprinting, 'i'),
-        (spec.ignore_leading_blanks, 'b'),
-        (spec.reverse, 'r'),
-    ];
-    let given = flags.iter().filter(|(is_given, _)| *is_given);
-    let mut letters: String = given.map(|(_, letter)| *letter).collect();
-    if let Some(word) = &spec.sort {
-        const WORDS: [(&str, char); 5] = [
-            ("general-numeric", 'g'),
-            ("human-numeric", 'h'),
-            ("month", 'M'),
-            ("numeric", 'n'),
-            ("version", 'V'),
-        ];
-        let known = WORDS.iter().find(|(known, _)| known == word);
-        let Some((_, letter)) = known else {
-            let words: Vec<_> = WORDS.iter().map(|(known, _)| *known).collect();
-            return Err(wrong(format!("{word:?} is not an order"))
-                .advise(format!("give one of {}", words.join(", "))));
-        };
-        letters.push(*letter);
-    }
-    Ok(letters)
-}
-
-/// The words of a table for a field with GNU sort's letters: `4:num:desc` for `4nr`.
-fn words_for_letters(name: &[u8]) -> Option<String> {
-    let name = str::from_utf8(name).ok()?;
-    let letters = name.trim_start_matches(|digit: char| digit.is_ascii_digit());
-    let number = name.strip_suffix(letters)?;
-    if number.is_empty() || letters.is_empty() {
-        return None;
-    }
-    let mut words = String::new();
-    for letter in letters.chars() {
-        words += match letter {
-            'n' | 'g' => ":num",
-            'f' => ":nocase",
-            'V' => ":version",
-            'h' => ":human",
-            'M' => ":month",
-            'b' | 'd' | 'i' | 'r' => "",
-            _ => return None,
-        };
-    }
-    let desc = if letters.contains('r') { ":desc" } else { "" };
-    Some(format!("{number}{words}{desc}"))
-}
-
-/// The word that was meant by one that is longer, or that is cut short: `num` by `number` and by `n`.
-fn order_like(word: &[u8]) -> Option<&'static str> {
-    let is_like = |known: &str| {
-        let known = known.as_bytes();
-        !word.is_empty() && (word.starts_with(known) || known.starts_with(word))
-    };
-    let mut known = ORDERS.iter().map(|(known, _)| *known);
-    known.find(|known| is_like(known))
-}
-
 /// Whether it is a number and nothing else.
 fn is_number(name: &[u8]) -> bool {
     let text = str::from_utf8(name).unwrap_or_default().trim();
@@ -414,10 +283,6 @@ fn shown(names: &[Vec<u8>]) -> String {
         all.push(format!("and {} more", names.len() - all.len()));
     }
     all.join(", ")
-}
-
-fn wrong(message: impl Into<String>) -> Error {
-    Error::new(Kind::BadOption, "read the options", message)
 }
 
 #[cfg(test)]

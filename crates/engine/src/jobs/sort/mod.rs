@@ -19,6 +19,7 @@ mod lines;
 mod options;
 mod output;
 mod plan;
+mod requested_keys;
 mod shares;
 mod table;
 
