@@ -25,6 +25,7 @@ from gristmill.mapreduce.shown import shown, text_of
 from gristmill.mapreduce.source import Source
 from gristmill.mapreduce.submit.explaining import explain as page_of
 from gristmill.mapreduce.submit.explaining import plan_of
+from gristmill.mapreduce.submit.first_worker import begin_worker
 from gristmill.mapreduce.submit.job import Job
 from gristmill.mapreduce.submit.launching import run as run_job
 from gristmill.mapreduce.worker.failures import user_frames
@@ -81,6 +82,7 @@ def run(
     if explain:
         console.say(*page_of(job, given).splitlines())
         return DONE
+    begin_worker(given)
     return _run(job, given, as_json)
 
 

@@ -1,6 +1,6 @@
 """A job's first worker, which starts and imports what tasks need while the job is planned.
 
-Job.run ─▶ begin_worker ─▶ _core.prepare_worker ─▶ a worker that waits ─▶ the job's first task
+Job.run, gristmill run ─▶ begin_worker ─▶ a worker that waits ─▶ the job's first task
 
 It is imported before all else that a run needs, so it imports little itself.
 """
