@@ -11,7 +11,7 @@ use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::names;
 use gristmill_base::record::table::{fields_of, value_of};
 
-/// Words behind a column, and the letters for them ([`ColumnKey::letters`]).
+/// Words behind a column, and the letters for them (`ColumnKey::letters`).
 pub(super) const ORDERS: [(&str, &str); 8] = [
     ("asc", ""),
     ("desc", "r"),
