@@ -29,6 +29,7 @@ mod runs;
 mod sort;
 mod steps;
 mod success;
+mod tables;
 mod teragen;
 mod terasort;
 mod teravalidate;

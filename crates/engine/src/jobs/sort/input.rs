@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use super::SortSpec;
-use super::columns::InputTable;
+use crate::jobs::tables::InputTable;
 use gristmill_base::error::Result;
 use gristmill_base::names::show_path;
 use gristmill_base::record::shape::Shape;

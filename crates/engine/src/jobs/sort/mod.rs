@@ -10,8 +10,6 @@
 
 mod check;
 mod check_table;
-mod columns;
-mod cuts;
 mod explain;
 mod input;
 mod keys;
@@ -19,14 +17,12 @@ mod lines;
 mod options;
 mod output;
 mod plan;
-mod requested_keys;
 mod shares;
 mod table;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use self::columns::InputTable;
 use self::input::SortInput;
 use self::keys::SortKeys;
 use self::lines::LineSort;
@@ -39,6 +35,7 @@ use super::runs::{RunOutcome, RunSort, count_runs};
 use super::steps::refusal::{FROM_STREAM, TO_STREAM};
 use super::steps::remote_inputs::remote_inputs;
 use super::steps::{self, RunningJob, refusal};
+use super::tables::InputTable;
 use crate::driver::{StagedPlan, TypedStage};
 use crate::plan::disk::RunDisk;
 use crate::plan::explain::Explanation;

@@ -4,12 +4,12 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use super::SortSpec;
-use super::columns::InputTable;
 use super::input::SortInput;
 use super::keys::{Growth, SortKeys};
 use super::table;
 use crate::driver::{TypedStage, stage};
 use crate::jobs::steps::RunningJob;
+use crate::jobs::tables::InputTable;
 use crate::plan::spill::MemoryLayout;
 use gristmill_base::budget::JobMemory;
 use gristmill_base::error::Result;

@@ -7,14 +7,15 @@
 
 use std::ops::Range;
 
-use super::cuts::at_rows;
 use super::input::SortInput;
 use super::plan::{Sort, spill_tasks};
 use crate::jobs::steps::RunningJob;
+use crate::jobs::tables::{InputTable, Starts};
 use crate::plan::disk::RunDisk;
 use gristmill_base::error::Result;
 use gristmill_base::record::shape::Shape;
-use gristmill_tasks::split::records::at_records;
+use gristmill_storage::input::InputFile;
+use gristmill_tasks::split::records::{at_records, moved};
 use gristmill_tasks::split::{Split, bytes_of, splits, stride};
 use gristmill_tasks::task::SpillInput;
 
@@ -122,4 +123,20 @@ impl<S: Shape> Sort<'_, S> {
         };
         Ok(cut.into_iter().map(SpillInput::Ranges).collect())
     }
+}
+
+/// Moves the borders of splits to where rows begin, which takes a look at all bytes before them.
+fn at_rows(
+    table: &InputTable,
+    job: &RunningJob<'_>,
+    files: &[InputFile],
+    splits: Vec<Split>,
+) -> Result<Vec<Split>> {
+    let (mut starts, delimiter) = (Starts::default(), table.keys.delimiter);
+    moved(splits, |piece| {
+        let file = (piece.file, &files[piece.file]);
+        let start = starts.of(job, file, piece.offset, delimiter)?;
+        let end = starts.of(job, file, piece.offset + piece.bytes, delimiter)?;
+        Ok((start, end))
+    })
 }

@@ -4,35 +4,20 @@
 //! first row only tells how many columns there are.
 
 use super::SortSpec;
-use super::columns::InputTable;
 use super::input::SortInput;
 use super::keys::Growth;
 use crate::jobs::steps::RunningJob;
-use gristmill_base::error::{Error, Kind, Result};
+use crate::jobs::tables::{
+    InputTable, RequestedKey, RowsForm, asked_in_all, beginning, beginning_of_file, delimiter_of,
+    wrong,
+};
+use crate::plan::format::RecordFormat;
+use gristmill_base::error::{Error, Result};
 use gristmill_base::record::shape::EndedLineShape;
-use gristmill_base::record::table::{RowEnds, has_lone_cr};
 use gristmill_base::record::table_keys::{RowCodes, TableSource};
-use gristmill_storage::Caching;
-use gristmill_storage::codec::{Codec, Coding, open_file};
-use gristmill_storage::input::InputFile;
 use gristmill_storage::io::stream::{File, read_some};
 use gristmill_storage::stores::Stores;
 use gristmill_tasks::spill::FirstBytes;
-use gristmill_tasks::spill::rows::never_closes;
-
-/// The longest header.
-const HEADER_BYTES_MAX: usize = 8 << 20;
-
-/// Bytes that are read at once to find the end of the header.
-const LOOK_BYTES: usize = 64 << 10;
-
-/// The beginning of a source, a file or a stream.
-struct Beginning {
-    /// All that was read.
-    bytes: Vec<u8>,
-    /// Bytes of the first row, with its line end.
-    header: usize,
-}
 
 /// Reads the header of each source, and returns the table that the input is, or `None` if the input is not a table. `explain`
 /// must not consume streams: for it `reads_streams` is false.
@@ -45,9 +30,10 @@ pub(super) fn find(
     input: &mut SortInput,
     reads_streams: bool,
 ) -> Result<Option<InputTable>> {
-    let Some(mut table) = InputTable::of(spec)? else {
+    let Some(form) = form_of(spec)? else {
         return Ok(None);
     };
+    let mut table = InputTable::new(form);
     let delimiter = table.keys.delimiter;
     let mut streams = input.streams.iter_mut().enumerate().peekable();
     for number in 0..=input.files.len() {
@@ -73,7 +59,7 @@ pub(super) fn find(
             table.take(header, TableSource::File(number), &name)?;
         }
     }
-    table.find_columns(spec)?;
+    table.find_columns(asked_of(spec)?)?;
     Ok(Some(table))
 }
 
@@ -88,82 +74,6 @@ pub(super) fn growth(table: &InputTable, store: &Stores, input: &SortInput) -> R
     })))
 }
 
-fn beginning_of_file(
-    store: &Stores,
-    (file, codec): (&InputFile, Option<Codec>),
-    delimiter: u8,
-) -> Result<Beginning> {
-    let (name, opened) = (
-        file.path.to_string(),
-        store.open_input(file, Caching::Cached)?,
-    );
-    if let Some(codec) = codec {
-        let coding = Coding::Coded(codec);
-        let mut reader = open_file(opened, file.path.as_typed(), coding)?;
-        return beginning(|memory| reader.fill(memory), delimiter, &name);
-    }
-    let mut at = 0;
-    let fill = |memory: &mut [u8]| {
-        let read = opened.read_at(memory, at)?;
-        at += read as u64;
-        Ok(read)
-    };
-    beginning(fill, delimiter, &name)
-}
-
-/// Reads a source up to the end of its first row, and perhaps beyond.
-fn beginning(
-    mut fill: impl FnMut(&mut [u8]) -> Result<usize>,
-    delimiter: u8,
-    name: &str,
-) -> Result<Beginning> {
-    let (mut bytes, mut ends) = (Vec::new(), RowEnds::of_file(delimiter));
-    loop {
-        let before = bytes.len();
-        bytes.resize(before + LOOK_BYTES, 0);
-        let read = fill(&mut bytes[before..])?;
-        bytes.truncate(before + read);
-        if let Some(length) = ends.rest(&bytes[before..]) {
-            return begun(bytes, before + length, delimiter, name);
-        }
-        if read == 0 && ends.is_quoted() {
-            let (error, before) = never_closes(&bytes, delimiter);
-            let lines = memchr::memchr_iter(b'\n', &bytes[..before]).count();
-            let error = error.with("file", name).with("line", lines + 1);
-            return Err(error.with("offset", before));
-        }
-        if read == 0 {
-            let header = bytes.len();
-            return begun(bytes, header, delimiter, name);
-        }
-        if bytes.len() > HEADER_BYTES_MAX {
-            check_ends(&bytes, delimiter, name)?;
-            let message = format!("its first row does not end in {HEADER_BYTES_MAX} bytes");
-            return Err(Error::new(Kind::BadInput, "read the input", message)
-                .with("file", name)
-                .advise("check that it is a table with a header, and that its quotes are closed"));
-        }
-    }
-}
-
-/// The beginning of a source whose first row has `header` bytes, once its line ends are checked.
-fn begun(bytes: Vec<u8>, header: usize, delimiter: u8, name: &str) -> Result<Beginning> {
-    check_ends(bytes.get(..header).unwrap_or_default(), delimiter, name)?;
-    Ok(Beginning { bytes, header })
-}
-
-/// Refuses lines that end with CR alone: all of them would be the first row.
-fn check_ends(first: &[u8], delimiter: u8, name: &str) -> Result<()> {
-    if !has_lone_cr(first, delimiter) {
-        return Ok(());
-    }
-    let message =
-        "its first row has a CR that no LF follows, outside of quotes: rows end with LF or CR LF";
-    Err(Error::new(Kind::BadInput, "read the input", message)
-        .with("file", name)
-        .advise(r"if its lines end with CR alone, convert it: tr '\r' '\n' < FILE > NEW"))
-}
-
 /// Reads what a stream gives next; 0 bytes at its end.
 fn wait_for(job: &RunningJob<'_>, file: &mut File, name: &str, memory: &mut [u8]) -> Result<usize> {
     loop {
@@ -174,4 +84,77 @@ fn wait_for(job: &RunningJob<'_>, file: &mut File, name: &str, memory: &mut [u8]
             Err(error) => return Err(Error::from_io("read the input", name.as_ref(), &error)),
         }
     }
+}
+
+/// How the rows are read; `None` where the input is no table.
+fn form_of(spec: &SortSpec) -> Result<Option<RowsForm>> {
+    if !spec.is_table() {
+        let why = match (spec.skip_bad, spec.no_header) {
+            (None, false) => return Ok(None),
+            (Some(_), _) => "skip_bad is for tables: lines are never bad",
+            (None, true) => "no_header is for tables: lines have no header",
+        };
+        return Err(wrong(why).advise("leave it out, or say that the input is csv or tsv"));
+    }
+    let excluded = [
+        (
+            spec.format != RecordFormat::Lines,
+            "a table has lines, and no records of one length",
+        ),
+        (spec.zero_terminated, "rows of a table do not end with NUL"),
+    ];
+    if let Some((_, why)) = excluded.iter().find(|(is_given, _)| *is_given) {
+        return Err(wrong(*why).advise("give one of them"));
+    }
+    let delimiter = delimiter_of((spec.csv, spec.tsv), spec.field_separator.as_deref())?;
+    Ok(Some(RowsForm {
+        delimiter,
+        no_header: spec.no_header,
+        skip_bad: spec.skip_bad.unwrap_or(0) as u64,
+    }))
+}
+
+/// The keys that the options ask for: at least one, without a name where it is for all columns.
+pub(super) fn asked_of(spec: &SortSpec) -> Result<Vec<RequestedKey>> {
+    let letters = letters_of(spec)?;
+    if spec.key.is_empty() {
+        let name = Vec::new();
+        return Ok(vec![RequestedKey { name, letters }]);
+    }
+    asked_in_all(&spec.key, &letters)
+}
+
+/// What the options say of keys that say nothing of themselves.
+fn letters_of(spec: &SortSpec) -> Result<String> {
+    let flags = [
+        (spec.numeric_sort, 'n'),
+        (spec.general_numeric_sort, 'g'),
+        (spec.human_numeric_sort, 'h'),
+        (spec.version_sort, 'V'),
+        (spec.month_sort, 'M'),
+        (spec.ignore_case, 'f'),
+        (spec.dictionary_order, 'd'),
+        (spec.ignore_nonprinting, 'i'),
+        (spec.ignore_leading_blanks, 'b'),
+        (spec.reverse, 'r'),
+    ];
+    let given = flags.iter().filter(|(is_given, _)| *is_given);
+    let mut letters: String = given.map(|(_, letter)| *letter).collect();
+    if let Some(word) = &spec.sort {
+        const WORDS: [(&str, char); 5] = [
+            ("general-numeric", 'g'),
+            ("human-numeric", 'h'),
+            ("month", 'M'),
+            ("numeric", 'n'),
+            ("version", 'V'),
+        ];
+        let known = WORDS.iter().find(|(known, _)| known == word);
+        let Some((_, letter)) = known else {
+            let words: Vec<_> = WORDS.iter().map(|(known, _)| *known).collect();
+            return Err(wrong(format!("{word:?} is not an order"))
+                .advise(format!("give one of {}", words.join(", "))));
+        };
+        letters.push(*letter);
+    }
+    Ok(letters)
 }

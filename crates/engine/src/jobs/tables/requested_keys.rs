@@ -6,13 +6,12 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use super::SortSpec;
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::names;
 use gristmill_base::record::table::{fields_of, value_of};
 
 /// Words behind a column, and the letters for them (`ColumnKey::letters`).
-pub(super) const ORDERS: [(&str, &str); 8] = [
+pub(in crate::jobs) const ORDERS: [(&str, &str); 8] = [
     ("asc", ""),
     ("desc", "r"),
     ("num", "N"),
@@ -25,33 +24,31 @@ pub(super) const ORDERS: [(&str, &str); 8] = [
 
 /// A key as it was asked for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct RequestedKey {
-    pub(super) name: Vec<u8>,
-    pub(super) letters: String,
+pub(in crate::jobs) struct RequestedKey {
+    pub(in crate::jobs) name: Vec<u8>,
+    pub(in crate::jobs) letters: String,
 }
 
-/// The keys that the options ask for: at least one, without a name where it is for all columns.
-pub(super) fn asked_of(spec: &SortSpec) -> Result<Vec<RequestedKey>> {
-    let letters = letters_of(spec)?;
-    if spec.key.is_empty() {
-        let name = Vec::new();
-        return Ok(vec![RequestedKey { name, letters }]);
-    }
+/// The keys that some words ask for, each of which may name several, with these letters where they say nothing of themselves.
+///
+/// # Errors
+/// A key names no column.
+pub(in crate::jobs) fn asked_in_all(words: &[String], letters: &str) -> Result<Vec<RequestedKey>> {
     let mut asked = Vec::new();
-    for given in &spec.key {
+    for given in words {
         let given = names::name_of(given.clone());
         let mut fields = Vec::new();
         fields_of(given.as_bytes(), b',', &mut fields);
         for field in fields {
             let field = given.as_bytes().get(field).unwrap_or_default();
-            asked.push(asked_in(field, &letters)?);
+            asked.push(asked_in(field, letters)?);
         }
     }
     Ok(asked)
 }
 
 /// A column with what stands behind it.
-pub(super) fn asked_in(field: &[u8], otherwise: &str) -> Result<RequestedKey> {
+pub(in crate::jobs) fn asked_in(field: &[u8], otherwise: &str) -> Result<RequestedKey> {
     let mut words = Vec::new();
     let mut name = field;
     while let Some(colon) = memchr::memrchr(b':', name) {
@@ -76,43 +73,8 @@ pub(super) fn asked_in(field: &[u8], otherwise: &str) -> Result<RequestedKey> {
     Ok(RequestedKey { name, letters })
 }
 
-/// What the options say of keys that say nothing of themselves.
-fn letters_of(spec: &SortSpec) -> Result<String> {
-    let flags = [
-        (spec.numeric_sort, 'n'),
-        (spec.general_numeric_sort, 'g'),
-        (spec.human_numeric_sort, 'h'),
-        (spec.version_sort, 'V'),
-        (spec.month_sort, 'M'),
-        (spec.ignore_case, 'f'),
-        (spec.dictionary_order, 'd'),
-        (spec.ignore_nonprinting, 'i'),
-        (spec.ignore_leading_blanks, 'b'),
-        (spec.reverse, 'r'),
-    ];
-    let given = flags.iter().filter(|(is_given, _)| *is_given);
-    let mut letters: String = given.map(|(_, letter)| *letter).collect();
-    if let Some(word) = &spec.sort {
-        const WORDS: [(&str, char); 5] = [
-            ("general-numeric", 'g'),
-            ("human-numeric", 'h'),
-            ("month", 'M'),
-            ("numeric", 'n'),
-            ("version", 'V'),
-        ];
-        let known = WORDS.iter().find(|(known, _)| known == word);
-        let Some((_, letter)) = known else {
-            let words: Vec<_> = WORDS.iter().map(|(known, _)| *known).collect();
-            return Err(wrong(format!("{word:?} is not an order"))
-                .advise(format!("give one of {}", words.join(", "))));
-        };
-        letters.push(*letter);
-    }
-    Ok(letters)
-}
-
 /// The words of a table for a field with GNU sort's letters: `4:num:desc` for `4nr`.
-pub(super) fn words_for_letters(name: &[u8]) -> Option<String> {
+pub(in crate::jobs) fn words_for_letters(name: &[u8]) -> Option<String> {
     let name = str::from_utf8(name).ok()?;
     let letters = name.trim_start_matches(|digit: char| digit.is_ascii_digit());
     let number = name.strip_suffix(letters)?;
@@ -136,7 +98,7 @@ pub(super) fn words_for_letters(name: &[u8]) -> Option<String> {
 }
 
 /// The word that was meant by one that is longer, or that is cut short: `num` by `number` and by `n`.
-pub(super) fn order_like(word: &[u8]) -> Option<&'static str> {
+pub(in crate::jobs) fn order_like(word: &[u8]) -> Option<&'static str> {
     let is_like = |known: &str| {
         let known = known.as_bytes();
         !word.is_empty() && (word.starts_with(known) || known.starts_with(word))
@@ -145,6 +107,6 @@ pub(super) fn order_like(word: &[u8]) -> Option<&'static str> {
     known.find(|known| is_like(known))
 }
 
-pub(super) fn wrong(message: impl Into<String>) -> Error {
+pub(in crate::jobs) fn wrong(message: impl Into<String>) -> Error {
     Error::new(Kind::BadOption, "read the options", message)
 }

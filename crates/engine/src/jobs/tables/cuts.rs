@@ -8,7 +8,6 @@
 //!
 //! Most blocks have no quotes: one look at them is enough. All bytes before the last offset are read here, once.
 
-use super::columns::InputTable;
 use crate::jobs::steps::RunningJob;
 use gristmill_base::error::Result;
 use gristmill_base::record::table::RowEnds;
@@ -16,48 +15,34 @@ use gristmill_storage::input::InputFile;
 use gristmill_storage::io::window::in_order;
 use gristmill_storage::stores::Stores;
 use gristmill_storage::{Caching, ReadFile};
-use gristmill_tasks::split::Split;
-use gristmill_tasks::split::records::moved;
 
 /// Bytes that are read at once.
 const SCAN_BYTES: usize = 4 << 20;
 
-/// Moves the borders of splits to where rows begin, which takes a look at all bytes before them.
-pub(super) fn at_rows(
-    table: &InputTable,
-    job: &RunningJob<'_>,
-    files: &[InputFile],
-    splits: Vec<Split>,
-) -> Result<Vec<Split>> {
-    let mut starts = Starts::default();
-    moved(splits, |piece| {
-        let file = (piece.file, &files[piece.file]);
-        let start = starts.of(job, file, piece.offset, table)?;
-        let end = starts.of(job, file, piece.offset + piece.bytes, table)?;
-        Ok((start, end))
-    })
-}
-
 /// Where the first row begins at or behind offsets of files, which are asked for in their order.
 #[derive(Default)]
-struct Starts {
+pub(in crate::jobs) struct Starts {
     scan: Option<(usize, Scan)>,
 }
 
 impl Starts {
-    fn of(
+    /// The one of a file, by its number.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the job is to stop.
+    pub(in crate::jobs) fn of(
         &mut self,
         job: &RunningJob<'_>,
         (number, input): (usize, &InputFile),
         offset: u64,
-        table: &InputTable,
+        delimiter: u8,
     ) -> Result<u64> {
         if offset == 0 || offset >= input.stat.bytes {
             return Ok(offset);
         }
         let scan = match self.scan.take() {
             Some((of, scan)) if of == number => scan,
-            _ => Scan::begin(job.store(), input, table.keys.delimiter)?,
+            _ => Scan::begin(job.store(), input, delimiter)?,
         };
         let (_, scan) = self.scan.insert((number, scan));
         scan.row_start(offset, input.stat.bytes, || job.check_cancelled())

@@ -4,15 +4,9 @@
 //!   --csv --key price:num:desc,name ──▶ keys as asked for ──header──▶ columns 2, 0
 //! ```
 
-use std::os::unix::ffi::OsStrExt;
-
-use super::SortSpec;
-use super::requested_keys::{
-    ORDERS, RequestedKey, asked_in, asked_of, order_like, words_for_letters, wrong,
-};
-use crate::plan::format::RecordFormat;
+use super::RowsForm;
+use super::requested_keys::{ORDERS, RequestedKey, asked_in, order_like, words_for_letters, wrong};
 use gristmill_base::error::{Error, Kind, Result};
-use gristmill_base::names;
 use gristmill_base::record::shape::Keyed;
 use gristmill_base::record::table::names_in;
 use gristmill_base::record::table_keys::{ColumnKey, RowCodes, TableKeys, TableSource};
@@ -27,10 +21,12 @@ const NAMES_SHOWN: usize = 200;
 
 /// What all rows of the input have in common.
 #[derive(Debug, Clone)]
-pub(super) struct InputTable {
-    pub(super) keys: TableKeys,
+pub(in crate::jobs) struct InputTable {
+    pub(in crate::jobs) keys: TableKeys,
     /// The names of the columns.
-    names: Vec<Vec<u8>>,
+    pub(in crate::jobs) names: Vec<Vec<u8>>,
+    /// The header as it was found first, with its end.
+    pub(in crate::jobs) header: Vec<u8>,
     /// Where the header was found first.
     of: String,
     /// Whether a key is a column by its name.
@@ -38,36 +34,30 @@ pub(super) struct InputTable {
 }
 
 impl InputTable {
-    /// A table of which no header is known yet; `None` where the input is none.
-    ///
-    /// # Errors
-    /// Options exclude each other.
-    pub(super) fn of(spec: &SortSpec) -> Result<Option<Self>> {
-        let Some(delimiter) = delimiter_of(spec)? else {
-            return Ok(None);
-        };
-        Ok(Some(InputTable {
+    /// A table of which no header is known yet.
+    pub(in crate::jobs) fn new(form: RowsForm) -> Self {
+        InputTable {
             keys: TableKeys {
-                delimiter,
+                delimiter: form.delimiter,
                 columns: 0,
                 keys: Vec::new(),
-                skip_bad: spec.skip_bad.unwrap_or(0) as u64,
+                skip_bad: form.skip_bad,
                 ending: "\n".to_owned(),
                 header: None,
-                no_header: spec.no_header,
+                no_header: form.no_header,
             },
             names: Vec::new(),
+            header: Vec::new(),
             of: String::new(),
             by_name: false,
-        }))
+        }
     }
 
     /// Finds the columns that the options ask for, once the headers are known.
     ///
     /// # Errors
     /// There is no such column, or its order cannot be.
-    pub(super) fn find_columns(&mut self, spec: &SortSpec) -> Result<()> {
-        let asked = asked_of(spec)?;
+    pub(in crate::jobs) fn find_columns(&mut self, asked: Vec<RequestedKey>) -> Result<()> {
         let is_name =
             |key: &RequestedKey| self.names.contains(&key.name) && self.number(&key.name).is_none();
         self.by_name = asked.iter().any(is_name);
@@ -76,7 +66,7 @@ impl InputTable {
     }
 
     /// What a row is in runs: equal keys leave rows in the order of the input.
-    pub(super) fn shape() -> Keyed {
+    pub(in crate::jobs) fn shape() -> Keyed {
         Keyed { whole_lines: false }
     }
 
@@ -84,7 +74,7 @@ impl InputTable {
     ///
     /// # Errors
     /// It is another one than the first.
-    pub(super) fn take(
+    pub(in crate::jobs) fn take(
         &mut self,
         header: Option<&[u8]>,
         source: TableSource,
@@ -103,6 +93,7 @@ impl InputTable {
             name.clone_into(&mut self.of);
             if !self.keys.no_header {
                 (self.names, self.keys.header) = (names, Some(source));
+                self.header = header.to_owned();
             }
         } else if !self.keys.no_header && self.names != names {
             let message = format!("its header is not that of {}", self.of);
@@ -116,7 +107,7 @@ impl InputTable {
     }
 
     /// What to say where the header looks like data: a column is called by a number, and no key by the name of a column.
-    pub(super) fn notice(&self) -> Option<String> {
+    pub(in crate::jobs) fn notice(&self) -> Option<String> {
         let number = self.names.iter().find(|name| is_number(name))?;
         let (file, number) = (&self.of, cut(number));
         (!self.by_name).then(|| {
@@ -151,7 +142,10 @@ impl InputTable {
     }
 
     /// The column of this name; where there is none, that of this number, from 1 on, before which `#` may stand.
-    fn column(&self, name: &[u8]) -> Result<usize> {
+    ///
+    /// # Errors
+    /// There is none, or there are several.
+    pub(in crate::jobs) fn column(&self, name: &[u8]) -> Result<usize> {
         let mut named = (0..self.names.len()).filter(|column| self.names[*column] == name);
         let beginning = cut(name);
         match (named.next(), named.next()) {
@@ -217,41 +211,6 @@ impl InputTable {
     }
 }
 
-/// The byte between fields; `None` where the input is no table.
-fn delimiter_of(spec: &SortSpec) -> Result<Option<u8>> {
-    if !spec.is_table() {
-        let why = match (spec.skip_bad, spec.no_header) {
-            (None, false) => return Ok(None),
-            (Some(_), _) => "skip_bad is for tables: lines are never bad",
-            (None, true) => "no_header is for tables: lines have no header",
-        };
-        return Err(wrong(why).advise("leave it out, or say that the input is csv or tsv"));
-    }
-    let excluded = [
-        (spec.csv && spec.tsv, "csv and tsv exclude each other"),
-        (
-            spec.format != RecordFormat::Lines,
-            "a table has lines, and no records of one length",
-        ),
-        (spec.zero_terminated, "rows of a table do not end with NUL"),
-    ];
-    if let Some((_, why)) = excluded.iter().find(|(is_given, _)| *is_given) {
-        return Err(wrong(*why).advise("give one of them"));
-    }
-    let usual = if spec.tsv { b'\t' } else { b',' };
-    let Some(given) = &spec.field_separator else {
-        return Ok(Some(usual));
-    };
-    match names::name_of(given.clone()).as_bytes() {
-        b"\\t" => Ok(Some(b'\t')),
-        [byte] if !b"\"\r\n".contains(byte) => Ok(Some(*byte)),
-        _ => Err(
-            wrong(format!("{given:?} does not separate the fields of a table"))
-                .advise("give one byte, which is neither a quote nor the end of a line: -t ';'"),
-        ),
-    }
-}
-
 /// Whether it is a number and nothing else.
 fn is_number(name: &[u8]) -> bool {
     let text = str::from_utf8(name).unwrap_or_default().trim();
@@ -295,11 +254,11 @@ mod tests {
     }
 
     fn table(names: &[&str]) -> InputTable {
-        let spec = SortSpec {
-            csv: true,
-            ..SortSpec::default()
-        };
-        let mut table = InputTable::of(&spec).unwrap().unwrap();
+        let mut table = InputTable::new(RowsForm {
+            delimiter: b',',
+            no_header: false,
+            skip_bad: 0,
+        });
         table.names = names.iter().map(|name| name.as_bytes().to_vec()).collect();
         table
     }

@@ -1,0 +1,51 @@
+//! Tables as jobs are asked for them: where the header ends, which columns are meant, where rows begin.
+
+mod columns;
+mod cuts;
+mod header;
+mod requested_keys;
+
+pub(in crate::jobs) use self::columns::InputTable;
+pub(in crate::jobs) use self::cuts::Starts;
+pub(in crate::jobs) use self::header::{beginning, beginning_of_file};
+pub(in crate::jobs) use self::requested_keys::{RequestedKey, asked_in_all, wrong};
+
+use std::os::unix::ffi::OsStrExt;
+
+use gristmill_base::error::Result;
+use gristmill_base::names::name_of;
+
+/// How the rows of a table are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::jobs) struct RowsForm {
+    /// The byte between fields.
+    pub(in crate::jobs) delimiter: u8,
+    /// Whether the first row of a file is a row like all others.
+    pub(in crate::jobs) no_header: bool,
+    /// How many rows may be left out as they have another number of fields.
+    pub(in crate::jobs) skip_bad: u64,
+}
+
+/// The byte between the fields of a table, which is said to be CSV or TSV, and may have a separator of its own.
+///
+/// # Errors
+/// It is said to be both, or the separator is none.
+pub(in crate::jobs) fn delimiter_of(
+    (csv, tsv): (bool, bool),
+    separator: Option<&str>,
+) -> Result<u8> {
+    if csv && tsv {
+        return Err(wrong("csv and tsv exclude each other").advise("give one of them"));
+    }
+    let Some(given) = separator else {
+        return Ok(if tsv { b'\t' } else { b',' });
+    };
+    match name_of(given.to_owned()).as_bytes() {
+        b"\\t" => Ok(b'\t'),
+        [byte] if !b"\"\r\n".contains(byte) => Ok(*byte),
+        _ => Err(
+            wrong(format!("{given:?} does not separate the fields of a table"))
+                .advise("give one byte, which is neither a quote nor the end of a line: -t ';'"),
+        ),
+    }
+}
