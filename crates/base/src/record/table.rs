@@ -238,6 +238,30 @@ pub fn value_of<'a>(field: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
     room
 }
 
+/// Writes what a field says, in quotes where that is needed: a delimiter, a quote or the end of a line is in it.
+///
+/// ```
+/// use gristmill_base::record::table::write_field;
+/// let mut row = Vec::new();
+/// write_field(b"a \"b\"", b',', &mut row);
+/// write_field(b"plain", b',', &mut row);
+/// assert_eq!(row, b"\"a \"\"b\"\"\"plain");
+/// ```
+pub fn write_field(value: &[u8], delimiter: u8, out: &mut Vec<u8>) {
+    let is_special = |byte: &u8| matches!(*byte, QUOTE | b'\n' | b'\r') || *byte == delimiter;
+    if !value.iter().any(is_special) {
+        return out.extend_from_slice(value);
+    }
+    out.push(QUOTE);
+    for piece in value.split_inclusive(|byte| *byte == QUOTE) {
+        out.extend_from_slice(piece);
+        if piece.ends_with(&[QUOTE]) {
+            out.push(QUOTE);
+        }
+    }
+    out.push(QUOTE);
+}
+
 /// The values of a file's first row, which comes as it is.
 ///
 /// ```

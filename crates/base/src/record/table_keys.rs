@@ -162,4 +162,9 @@ impl RowCodes {
         }
         Ok(())
     }
+
+    /// Where the fields lie, with their quotes, of the row that was encoded last.
+    pub fn fields(&self) -> &[Range<usize>] {
+        &self.fields
+    }
 }

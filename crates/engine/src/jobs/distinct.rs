@@ -4,10 +4,11 @@
 
 use super::kind::Described;
 use super::mapreduce::{NativeJob, wrong_option};
+use super::tables::InputTable;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::error::Result;
 use gristmill_storage::location::Location;
-use gristmill_tasks::task::{KeySelection, LineKeys, Operator, OutputLine};
+use gristmill_tasks::task::{CountedKeys, KeySelection, LineKeys, Operator, OutputLine};
 
 options! {
     /// Options of `distinct`, as given.
@@ -50,8 +51,8 @@ b
 }
 
 impl NativeJob for DistinctSpec {
-    fn inputs(&self) -> &[Location] {
-        &self.inputs
+    fn inputs(&self) -> Vec<&[Location]> {
+        vec![&self.inputs]
     }
 
     fn directory(&self) -> &Location {
@@ -62,14 +63,14 @@ impl NativeJob for DistinctSpec {
         Ok(self.parts)
     }
 
-    fn operator(&self) -> Result<Operator> {
+    fn operator(&self, _tables: &[InputTable]) -> Result<Box<dyn Operator>> {
         if self.repeated && self.once {
             return Err(wrong_option(
                 "once",
                 "no line occurs once and more than once",
             ));
         }
-        Ok(Operator {
+        Ok(Box::new(CountedKeys {
             keys: LineKeys::Lines,
             selection: KeySelection {
                 least: self.repeated.then_some(2),
@@ -80,6 +81,6 @@ impl NativeJob for DistinctSpec {
                 true => OutputLine::PaddedCountKey,
                 false => OutputLine::Key,
             },
-        })
+        }))
     }
 }

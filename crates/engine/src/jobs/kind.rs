@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::steps::{JobOutput, RunningJob, refusal};
+use super::tables::InputTable;
 use crate::plan::explain::Explanation;
 use crate::plan::table::{CommandOptions, CommandSpec};
 use gristmill_base::error::{Error, Kind, Result};
@@ -42,9 +43,18 @@ pub(super) trait JobKind: CommandOptions + Debug + Send + Sync {
         false
     }
 
-    /// What runs its tasks, where their code is ours: worker processes ask.
-    fn work(&self, _store: Arc<Stores>) -> Option<Arc<dyn UserTaskExecutor>> {
-        None
+    /// What runs its tasks, where their code is ours, on these tables: worker processes ask, with the definition that the job gave
+    /// them.
+    ///
+    /// # Errors
+    /// The options make no sense.
+    fn work(
+        &self,
+        _store: Arc<Stores>,
+        _tables: &[InputTable],
+        _definition: &str,
+    ) -> Result<Option<Arc<dyn UserTaskExecutor>>> {
+        Ok(None)
     }
 
     /// What it publishes.

@@ -7,10 +7,13 @@ use gristmill_grep::PatternOptions;
 
 use super::kind::Described;
 use super::mapreduce::{NativeJob, pattern_of};
+use super::tables::InputTable;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::error::Result;
 use gristmill_storage::location::Location;
-use gristmill_tasks::task::{KeySelection, LetterCase, LineKeys, Operator, OutputLine};
+use gristmill_tasks::task::{
+    CountedKeys, KeySelection, LetterCase, LineKeys, Operator, OutputLine,
+};
 
 options! {
     /// Options of `matchcount`, as given.
@@ -53,8 +56,8 @@ impl Described for MatchcountSpec {
 }
 
 impl NativeJob for MatchcountSpec {
-    fn inputs(&self) -> &[Location] {
-        &self.inputs
+    fn inputs(&self) -> Vec<&[Location]> {
+        vec![&self.inputs]
     }
 
     fn directory(&self) -> &Location {
@@ -65,7 +68,7 @@ impl NativeJob for MatchcountSpec {
         Ok(Some(1))
     }
 
-    fn operator(&self) -> Result<Operator> {
+    fn operator(&self, _tables: &[InputTable]) -> Result<Box<dyn Operator>> {
         let options = PatternOptions {
             fixed: self.fixed_strings,
             ignore_case: self.ignore_case,
@@ -74,7 +77,7 @@ impl NativeJob for MatchcountSpec {
             ..PatternOptions::default()
         };
         let pattern = pattern_of("pattern", &self.pattern, options)?;
-        Ok(Operator {
+        Ok(Box::new(CountedKeys {
             keys: LineKeys::Matches(pattern, LetterCase::Matters),
             selection: KeySelection {
                 least: self.min,
@@ -83,6 +86,6 @@ impl NativeJob for MatchcountSpec {
                 ..KeySelection::default()
             },
             line: OutputLine::CountKey,
-        })
+        }))
     }
 }

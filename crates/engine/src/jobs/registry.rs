@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::distinct::DistinctSpec;
 use super::environment::stores_of;
 use super::kind::{Described, JobKind};
-use super::mapreduce::Mapreduce;
+use super::mapreduce::{Mapreduce, work_of};
 use super::matchcount::MatchcountSpec;
 use super::resume::command::Resume;
 use super::sort::SortSpec;
@@ -90,13 +90,12 @@ pub fn user_code() -> &'static CommandSpec {
     COMMAND
 }
 
-/// What runs the tasks of the job that `options` describe, whose code is ours.
+/// What runs the tasks of the job that `definition` describes, whose code is ours.
 ///
 /// # Errors
 /// The job is another one.
-pub fn native_work(options: &str, store: Arc<Stores>) -> Result<Arc<dyn UserTaskExecutor>> {
-    let work = JobSpec::from_json(options)?.kind.work(store);
-    work.ok_or_else(|| Error::bug("run a task", "the job has no code of its own"))
+pub fn native_work(definition: &str, store: Arc<Stores>) -> Result<Arc<dyn UserTaskExecutor>> {
+    work_of(definition, store)
 }
 
 /// A job, as asked for.

@@ -6,10 +6,13 @@ use gristmill_grep::PatternOptions;
 
 use super::kind::Described;
 use super::mapreduce::{NativeJob, pattern_of, wrong_option};
+use super::tables::InputTable;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::error::Result;
 use gristmill_storage::location::Location;
-use gristmill_tasks::task::{KeySelection, LetterCase, LineKeys, Operator, OutputLine};
+use gristmill_tasks::task::{
+    CountedKeys, KeySelection, LetterCase, LineKeys, Operator, OutputLine,
+};
 
 options! {
     /// Options of `wordcount`, as given.
@@ -62,8 +65,8 @@ to 2
 }
 
 impl NativeJob for WordcountSpec {
-    fn inputs(&self) -> &[Location] {
-        &self.inputs
+    fn inputs(&self) -> Vec<&[Location]> {
+        vec![&self.inputs]
     }
 
     fn directory(&self) -> &Location {
@@ -78,7 +81,7 @@ impl NativeJob for WordcountSpec {
         }
     }
 
-    fn operator(&self) -> Result<Operator> {
+    fn operator(&self, _tables: &[InputTable]) -> Result<Box<dyn Operator>> {
         let case = match (self.fold_case, self.ignore_case) {
             (true, _) => LetterCase::Unicode,
             (_, true) => LetterCase::Ascii,
@@ -91,7 +94,7 @@ impl NativeJob for WordcountSpec {
                 case,
             ),
         };
-        Ok(Operator {
+        Ok(Box::new(CountedKeys {
             keys,
             selection: KeySelection {
                 least: self.min,
@@ -100,6 +103,6 @@ impl NativeJob for WordcountSpec {
                 ..KeySelection::default()
             },
             line: OutputLine::KeyCount,
-        })
+        }))
     }
 }

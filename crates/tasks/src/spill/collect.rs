@@ -182,6 +182,11 @@ impl PairCollector {
         Ok(self.scratch.chunk.append(PairShape, parts))
     }
 
+    /// How many partitions there are.
+    pub fn partitions(&self) -> u32 {
+        self.plan.partitions
+    }
+
     /// Pairs appended so far.
     pub fn records(&self) -> u64 {
         self.records

@@ -8,6 +8,8 @@
 //!
 //! A source is read from where a row begins: rows cannot be told from the middle of a file ([`gristmill_base::record::table`]).
 
+use std::ops::Range;
+
 use super::appended::{AppendedRuns, LeftOut, NAMED_MAX};
 use super::in_order::{InOrder, block_bytes};
 use super::record_assembler::RecordAssembler;
@@ -81,11 +83,25 @@ pub fn spill_rows(
     runs.finish(progress)
 }
 
+/// A row as it was read.
+#[derive(Clone, Copy)]
+pub struct TableRow<'a> {
+    /// All of it, with its end.
+    pub bytes: &'a [u8],
+    /// Its code, which is empty of the header.
+    pub code: &'a [u8],
+    /// Where its fields lie, with their quotes; none are known of the header.
+    pub fields: &'a [Range<usize>],
+    /// The number of its first line in the source, from 1 on.
+    pub line: u64,
+    /// Says in an error where in the input it is.
+    pub locate: &'a dyn Fn(Error) -> Error,
+}
+
 /// Takes rows with their codes.
 pub trait RowSink<'p> {
-    /// Takes a row, with its end, and its code, which is empty of the header; `line` is the number of its first line in the
-    /// source, from 1 on.
-    fn row(&mut self, row: &[u8], code: &[u8], line: u64) -> Result<()>;
+    /// Takes a row.
+    fn row(&mut self, row: &TableRow<'_>) -> Result<()>;
 
     /// What is told how many bytes were read.
     fn progress(&self) -> Progress<'p>;
@@ -103,10 +119,11 @@ struct Spilling<'s, 'r, 'p> {
 }
 
 impl<'p> RowSink<'p> for Spilling<'_, '_, 'p> {
-    fn row(&mut self, row: &[u8], code: &[u8], _line: u64) -> Result<()> {
-        let header = PairShape::header(code.len(), row.len());
+    fn row(&mut self, row: &TableRow<'_>) -> Result<()> {
+        let (code, bytes) = (row.code, row.bytes);
+        let header = PairShape::header(code.len(), bytes.len());
         self.runs
-            .take(&[&header, code, row], row.len(), self.progress)
+            .take(&[&header, code, bytes], bytes.len(), self.progress)
     }
 
     fn progress(&self) -> Progress<'p> {
@@ -242,8 +259,18 @@ impl<'t> RowReader<'t> {
                 return Ok(());
             }
         };
+        let here = *place;
         match encoded {
-            Ok(()) => sink.row(row, &self.code, place.lines + 1)?,
+            Ok(()) => sink.row(&TableRow {
+                bytes: row,
+                code: &self.code,
+                fields: match first {
+                    First::Header => &[],
+                    _ => self.codes.fields(),
+                },
+                line: here.lines + 1,
+                locate: &|error| at(error, here, from, self.table.delimiter),
+            })?,
             Err(_) if without_end(row).is_empty() => self.left_out.bytes += row.len() as u64,
             Err(bad) => self.leave_out(row, bad, *place, from)?,
         }

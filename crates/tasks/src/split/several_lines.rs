@@ -98,7 +98,7 @@ fn record_start(stores: &Stores, piece: &FileRange, first: u64, lines: u64) -> R
 }
 
 /// The splits, whose first pieces begin at `starts`: what is before goes to the split before.
-pub(super) fn moved(splits: Vec<TextSplit>, starts: Vec<u64>) -> Vec<TextSplit> {
+pub fn moved(splits: Vec<TextSplit>, starts: Vec<u64>) -> Vec<TextSplit> {
     let mut moved: Vec<TextSplit> = Vec::with_capacity(splits.len());
     for (mut split, start) in splits.into_iter().zip(starts) {
         let Some(piece) = split.first_mut() else {

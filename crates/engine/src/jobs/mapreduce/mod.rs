@@ -28,7 +28,7 @@ use serde::Deserialize;
 
 pub use self::definition::FilesOfCode;
 use self::definition::JobDefinition;
-pub(super) use self::native::{NativeJob, pattern_of, wrong_option};
+pub(super) use self::native::{NativeJob, RecordsAsked, pattern_of, work_of, wrong_option};
 use self::outcome::MapReduceOutcome;
 use self::promote::promote;
 use self::stages::MapReduce;

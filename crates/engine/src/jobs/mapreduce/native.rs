@@ -1,14 +1,18 @@
-//! Native jobs: an operator over the lines of files. How their inputs are split follows from the inputs and the options alone.
+//! Native jobs: an operator over the records of files. How their inputs are split follows from the inputs and the options alone.
 
 use std::fmt::Debug;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use gristmill_grep::{Pattern, PatternOptions};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::jobs::kind::JobKind;
+use crate::jobs::registry::JobSpec;
 use crate::jobs::report::JobReport;
 use crate::jobs::steps::{JobOutput, RunningJob};
+use crate::jobs::tables::{InputTable, RequestedKey, RowsForm, Starts, beginning_of_file};
 use crate::plan::amount::check_count;
 use crate::plan::explain::Explanation;
 use crate::plan::mapreduce::{MapReduceSpec, PARTITIONS_MAX, UserCodeCommand};
@@ -16,18 +20,22 @@ use crate::plan::sort::default_parts;
 use crate::plan::table::CommandOptions;
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::names::name_of;
+use gristmill_base::record::table_keys::TableSource;
+use gristmill_storage::input::InputFile;
 use gristmill_storage::location::Location;
 use gristmill_storage::stores::Stores;
-use gristmill_tasks::split::text::{TextSplit, TextSplits, text_splits};
+use gristmill_tasks::split::several_lines::moved;
+use gristmill_tasks::split::text::{TextSplit, TextSplits, codec_of, text_splits};
 use gristmill_tasks::split::{check_outside, input_files};
 use gristmill_tasks::task::{
-    NOT_DECODED, NativeExecutor, Operator, SplitData, UserTaskExecutor, UserTaskSplit,
+    NOT_DECODED, NativeExecutor, NativeSplit, Operator, RecordForm, SplitData, UserTaskExecutor,
+    UserTaskSplit,
 };
 
-/// A job of an operator over lines. Its file has its options, and answers this; all else that a kind of job does follows.
+/// A job of an operator. Its file has its options, and answers this; all else that a kind of job does follows.
 pub(in crate::jobs) trait NativeJob: CommandOptions + Debug + Send + Sync {
-    /// The files that are read.
-    fn inputs(&self) -> &[Location];
+    /// The files that are read, of each of its inputs.
+    fn inputs(&self) -> Vec<&[Location]>;
 
     /// The directory that is made.
     fn directory(&self) -> &Location;
@@ -38,11 +46,71 @@ pub(in crate::jobs) trait NativeJob: CommandOptions + Debug + Send + Sync {
     /// Options do not go together.
     fn parts(&self) -> Result<Option<usize>>;
 
-    /// What is done with the lines.
+    /// What the records of its inputs are.
+    ///
+    /// # Errors
+    /// Options do not go together.
+    fn records(&self) -> Result<RecordsAsked> {
+        Ok(RecordsAsked::Lines)
+    }
+
+    /// What is done with the records; the tables are those of its inputs, where they are some.
     ///
     /// # Errors
     /// An option makes no sense.
-    fn operator(&self) -> Result<Operator>;
+    fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>>;
+}
+
+/// What the records of a native job are.
+#[derive(Debug)]
+pub(in crate::jobs) enum RecordsAsked {
+    /// Lines, many at once.
+    Lines,
+    /// Lines with fields.
+    Fields(Option<u8>),
+    /// Rows of tables: how those of each input are read, with the keys that they are encoded by.
+    Rows(Vec<(RowsForm, Vec<RequestedKey>)>),
+}
+
+/// What another process makes an operator of.
+#[derive(Debug, Serialize, Deserialize)]
+struct NativeDefinition {
+    /// The job's options.
+    options: Box<RawValue>,
+    tables: Vec<InputTable>,
+}
+
+/// What runs the tasks of a native job in another process, from its definition.
+pub(in crate::jobs) fn work_of(
+    definition: &str,
+    store: Arc<Stores>,
+) -> Result<Arc<dyn UserTaskExecutor>> {
+    let found: NativeDefinition = serde_json::from_str(definition)
+        .map_err(|error| Error::bug("read a job's definition", error.to_string()))?;
+    let job = JobSpec::from_json(found.options.get())?;
+    let work = job.kind.work(store, &found.tables, definition)?;
+    work.ok_or_else(|| Error::bug("run a task", "the job has no code of its own"))
+}
+
+/// What runs the tasks of a job whose inputs are these tables, if they are tables.
+fn executor(
+    native: &impl NativeJob,
+    store: Arc<Stores>,
+    (tables, definition): (&[InputTable], String),
+) -> Result<NativeExecutor> {
+    let forms = match native.records()? {
+        RecordsAsked::Lines => native.inputs().iter().map(|_| RecordForm::Lines).collect(),
+        RecordsAsked::Fields(separator) => {
+            let form = |_: &&[Location]| RecordForm::Fields(separator);
+            native.inputs().iter().map(form).collect()
+        }
+        RecordsAsked::Rows(_) => {
+            let keys = tables.iter().map(|table| table.keys.clone());
+            keys.map(RecordForm::Rows).collect()
+        }
+    };
+    let work = (native.operator(tables)?, forms);
+    Ok(NativeExecutor::new(store, work, definition.into_bytes()))
 }
 
 impl<J: NativeJob> JobKind for J {
@@ -50,19 +118,33 @@ impl<J: NativeJob> JobKind for J {
         Some(JobOutput::Directory(self.directory()))
     }
 
-    fn work(&self, store: Arc<Stores>) -> Option<Arc<dyn UserTaskExecutor>> {
-        let operator = self.operator().ok()?;
-        Some(Arc::new(NativeExecutor::new(store, operator, "")))
+    fn work(
+        &self,
+        store: Arc<Stores>,
+        tables: &[InputTable],
+        definition: &str,
+    ) -> Result<Option<Arc<dyn UserTaskExecutor>>> {
+        let work = executor(self, store, (tables, definition.to_owned()))?;
+        Ok(Some(Arc::new(work)))
     }
 
     fn explain(&self, job: &RunningJob<'_>) -> Result<Explanation> {
-        super::explain(job, &plan(self, job)?)
+        let (spec, tables) = plan(self, job, false)?;
+        self.operator(&tables)?;
+        super::explain(job, &spec)
     }
 
     fn run(&self, job: &mut RunningJob<'_>) -> Result<()> {
-        let spec = plan(self, job)?;
+        let (spec, tables) = plan(self, job, true)?;
+        let definition = NativeDefinition {
+            options: RawValue::from_string(job.asked.options.to_owned())
+                .map_err(|error| Error::bug("keep a job's definition", error.to_string()))?,
+            tables,
+        };
+        let text = serde_json::to_string(&definition)
+            .map_err(|error| Error::bug("keep a job's definition", error.to_string()))?;
         let store = Arc::clone(&job.environment.store);
-        let work = NativeExecutor::new(store, self.operator()?, job.asked.options);
+        let work = executor(self, store, (&definition.tables, text))?;
         super::run_native(job, spec, Arc::new(work))
     }
 }
@@ -98,37 +180,97 @@ fn good_split(input_bytes: u64, workers: usize) -> u64 {
     even.clamp(SPLIT_MIN_BYTES, SPLIT_MAX_BYTES)
 }
 
-/// The plan. Its options are looked at first.
-fn plan(native: &impl NativeJob, job: &RunningJob<'_>) -> Result<MapReduceSpec> {
-    native.operator()?;
+/// The plan, and the tables that its inputs are. Where rows begin is looked at only if it is to be run.
+fn plan(
+    native: &impl NativeJob,
+    job: &RunningJob<'_>,
+    runs: bool,
+) -> Result<(MapReduceSpec, Vec<InputTable>)> {
+    let asked = native.records()?;
+    if !matches!(asked, RecordsAsked::Rows(_)) {
+        native.operator(&[])?;
+    }
     let (parts, output) = (native.parts()?, native.directory());
     check_count("parts", parts, PARTITIONS_MAX)?;
-    check_outside(job.store(), native.inputs(), output)?;
-    let files = input_files(job.store(), native.inputs())?;
-    let input_bytes: u64 = files.iter().map(|file| file.stat.bytes).sum();
+    let mut files = Vec::new();
+    for paths in native.inputs() {
+        check_outside(job.store(), paths, output)?;
+        files.push(input_files(job.store(), paths)?);
+    }
+    let bytes = |files: &[InputFile]| files.iter().map(|file| file.stat.bytes).sum::<u64>();
+    let input_bytes: u64 = files.iter().map(|files| bytes(files)).sum();
     let split = good_split(input_bytes, job.workers);
-    let how = TextSplits {
-        split_min: split,
-        split_max: split,
-        cut: true,
-        combine: true,
-        stride: 1,
-    };
-    let splits = text_splits(job.store(), &files, &how)?.into_iter();
-    let split = |pieces: TextSplit| -> Result<UserTaskSplit> {
-        Ok(UserTaskSplit {
-            bytes: pieces.iter().map(|piece| piece.bytes).sum(),
-            what: SplitData::of(&serde_json::json!({ "pieces": pieces }))?,
-        })
-    };
-    Ok(MapReduceSpec {
+    let (mut splits, mut tables) = (Vec::new(), Vec::new());
+    for (input, files) in files.iter().enumerate() {
+        let how = TextSplits {
+            split_min: split,
+            split_max: split,
+            cut: true,
+            combine: true,
+            stride: 1,
+        };
+        let mut found = text_splits(job.store(), files, &how)?;
+        if let RecordsAsked::Rows(asked) = &asked
+            && let Some((form, keys)) = asked.get(input)
+        {
+            let mut table = table_of(job, *form, files)?;
+            table.find_columns(keys.clone())?;
+            if runs {
+                found = at_rows(job, (files, form.delimiter), found)?;
+            }
+            tables.push(table);
+        }
+        for pieces in found {
+            splits.push(UserTaskSplit {
+                bytes: pieces.iter().map(|piece| piece.bytes).sum(),
+                what: SplitData::of(&NativeSplit { input, pieces })?,
+            });
+        }
+    }
+    let spec = MapReduceSpec {
         command: UserCodeCommand::Native,
-        splits: splits.map(split).collect::<Result<_>>()?,
-        files: files.into_iter().map(|file| file.path).collect(),
+        splits,
+        files: files.into_iter().flatten().map(|file| file.path).collect(),
         partitions: parts.unwrap_or_else(|| default_parts(input_bytes)) as u32,
         output: output.clone(),
         ..MapReduceSpec::default()
-    })
+    };
+    Ok((spec, tables))
+}
+
+/// Reads the headers of the files of a table.
+fn table_of(job: &RunningJob<'_>, form: RowsForm, files: &[InputFile]) -> Result<InputTable> {
+    let mut table = InputTable::new(form);
+    for (number, file) in files.iter().enumerate() {
+        let codec = codec_of(job.store(), file)?;
+        let begins = beginning_of_file(job.store(), (file, codec), form.delimiter)?;
+        let header = begins.bytes.get(..begins.header);
+        table.take(header, TableSource::File(number), &file.path.to_string())?;
+    }
+    table.keys.header = None; // each part of the output gets its own
+    Ok(table)
+}
+
+/// Moves the borders of splits to where rows begin, which takes a look at all bytes of the files that are cut.
+fn at_rows(
+    job: &RunningJob<'_>,
+    (files, delimiter): (&[InputFile], u8),
+    splits: Vec<TextSplit>,
+) -> Result<Vec<TextSplit>> {
+    let (mut found, mut number) = (Starts::default(), 0);
+    let mut starts = Vec::with_capacity(splits.len());
+    for piece in splits.iter().filter_map(|split| split.first()) {
+        while files
+            .get(number)
+            .is_some_and(|file| file.path != piece.file.path)
+        {
+            number += 1;
+        }
+        let file = files.get(number);
+        let file = file.ok_or_else(|| Error::bug("cut the input", "a split has no file"))?;
+        starts.push(found.of(job, (number, file), piece.offset, delimiter)?);
+    }
+    Ok(moved(splits, starts))
 }
 
 /// Files that are told one by one.

@@ -8,7 +8,7 @@ use gristmill_base::error::{Error, Result};
 use gristmill_base::record::table::without_end;
 use gristmill_base::record::table_keys::TableSource;
 use gristmill_tasks::spill::in_order::InOrder;
-use gristmill_tasks::spill::rows::{First, RowReader, RowSink};
+use gristmill_tasks::spill::rows::{First, RowReader, RowSink, TableRow};
 use gristmill_tasks::spill::{Progress, SharedStream};
 
 /// Checks the one source of the input.
@@ -58,8 +58,9 @@ struct CheckRows<'p> {
 }
 
 impl<'p> RowSink<'p> for CheckRows<'p> {
-    fn row(&mut self, row: &[u8], code: &[u8], line: u64) -> Result<()> {
-        self.bytes += row.len() as u64;
+    fn row(&mut self, row: &TableRow<'_>) -> Result<()> {
+        let code = row.code;
+        self.bytes += row.bytes.len() as u64;
         if code.is_empty() {
             return Ok(()); // the header
         }
@@ -67,8 +68,8 @@ impl<'p> RowSink<'p> for CheckRows<'p> {
         let last = self.last.get_or_insert_default();
         let order = (**last).cmp(code);
         if order.is_gt() || self.unique && order.is_eq() {
-            let place = (&*self.name, line);
-            return Err(disorder(place, without_end(row), order.is_eq()));
+            let place = (&*self.name, row.line);
+            return Err(disorder(place, without_end(row.bytes), order.is_eq()));
         }
         last.clear();
         last.extend_from_slice(code);

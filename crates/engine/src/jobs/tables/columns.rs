@@ -4,6 +4,8 @@
 //!   --csv --key price:num:desc,name ──▶ keys as asked for ──header──▶ columns 2, 0
 //! ```
 
+use serde::{Deserialize, Serialize};
+
 use super::RowsForm;
 use super::requested_keys::{ORDERS, RequestedKey, asked_in, order_like, words_for_letters, wrong};
 use gristmill_base::error::{Error, Kind, Result};
@@ -20,7 +22,7 @@ const NAME_SHOWN: usize = 100;
 const NAMES_SHOWN: usize = 200;
 
 /// What all rows of the input have in common.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(in crate::jobs) struct InputTable {
     pub(in crate::jobs) keys: TableKeys,
     /// The names of the columns.

@@ -23,7 +23,7 @@ pub(in crate::jobs) const ORDERS: [(&str, &str); 8] = [
 ];
 
 /// A key as it was asked for.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::jobs) struct RequestedKey {
     pub(in crate::jobs) name: Vec<u8>,
     pub(in crate::jobs) letters: String,

@@ -11,6 +11,7 @@
 //!
 //! Each uses only what stands below it. Nothing here knows the other kinds of tasks, or what a task runs with.
 
+mod counted_keys;
 pub(super) mod executor;
 mod executor_spec;
 pub(super) mod failed;
@@ -22,19 +23,22 @@ mod native;
 mod node_environment;
 mod operator;
 mod processes;
+mod record_reader;
 pub(super) mod spec;
 mod split;
 pub mod streaming;
 mod words;
 
+pub use counted_keys::{CountedKeys, KeySelection, LineKeys, OutputLine};
 pub use executor::UserTaskExecutor;
 pub use executor_spec::{ExecutorKind, ExecutorSpec};
 pub use failed::{FailedAt, FailureFolder, RETRY, group_mark};
 pub use failed_on_agent::ON_AGENT;
-pub use native::{NOT_DECODED, NativeExecutor};
+pub use native::{NativeExecutor, NativeSplit};
 pub use node_environment::NodeEnvironment;
-pub use operator::{KeySelection, LineKeys, Operator, OutputLine};
+pub use operator::{Combined, Mapper, Operator, Pairs, PartWriter, RecordForm, Records, Reducer};
 pub use processes::ProcessPoolExecutor;
+pub use record_reader::NOT_DECODED;
 pub use spec::{
     LargestGroup, UserAttemptSpec, UserTaskFile, UserTaskKind, UserTaskReport, feed_of,
 };

@@ -1,137 +1,197 @@
-//! What a native job does with lines, as a value: which keys they have, which of those are written, and how.
+//! What a native job does with records: an operator, which runs in map and reduce tasks.
 //!
 //! ```text
-//!   lines ──LineKeys──▶ keys ── counted, brought together (native.rs) ──▶ key, count ──KeySelection──▶ OutputLine
+//!   records ──Mapper──▶ key, order, value ── sorted, merged ──▶ groups ──Reducer──▶ records of a part
 //! ```
 //!
-//! A job is one of these; its file in the engine has its options, and makes it of them.
+//! Records are lines, lines with fields, or rows of a table, of one input or of several, which have numbers. A mapper may bring
+//! values of equal keys together before it gives them away. A job's file in the engine has its options, and makes its operator of
+//! them; [`NativeExecutor`](super::NativeExecutor) reads, spills, merges and writes for all.
 
-use std::io::Write;
+use std::fmt::Debug;
 use std::ops::Range;
 
-use gristmill_grep::Pattern;
+use serde::{Deserialize, Serialize};
 
-use super::words::{LetterCase, each_token, each_word_of};
+use crate::hadoop::partition::HadoopPartitioner;
+use crate::merge::groups::{KeyForm, MergedGroups};
+use crate::spill::Progress;
+use crate::spill::collect::PairCollector;
 use gristmill_base::error::Result;
-use gristmill_storage::lines::lines_of;
+use gristmill_base::record::table_keys::TableKeys;
+use gristmill_storage::io::sequential::Sequential;
 
-/// What a native job does.
-#[derive(Debug)]
-pub struct Operator {
-    /// The keys of lines. The hash of a key, as Hadoop has it, decides its part.
-    pub keys: LineKeys,
-    /// Which keys are written, and in which order.
-    pub selection: KeySelection,
-    /// How a key is written.
-    pub line: OutputLine,
+/// What a native job does with records.
+pub trait Operator: Debug + Send + Sync {
+    /// Whether a mapper holds pairs back, to bring them together: it has half of the memory for that.
+    fn combines(&self) -> bool {
+        false
+    }
+
+    /// Whether a key is followed by what orders its values.
+    fn ordered(&self) -> bool {
+        false
+    }
+
+    /// What each part begins with: a header, with its end.
+    fn header(&self) -> &[u8] {
+        &[]
+    }
+
+    /// What maps the records of a task. It may hold so many bytes, if it [combines](Self::combines).
+    ///
+    /// # Errors
+    /// There is no such memory.
+    fn mapper(&self, memory: usize) -> Result<Box<dyn Mapper + '_>>;
+
+    /// What reduces a partition. It may hold so many bytes.
+    ///
+    /// # Errors
+    /// There is no such memory.
+    fn reducer(&self, memory: usize) -> Result<Box<dyn Reducer + '_>>;
 }
 
-/// The keys of lines.
-#[derive(Debug)]
-pub enum LineKeys {
-    /// Each line is one.
+/// Maps the records of one task.
+pub trait Mapper {
+    /// Takes the next records.
+    ///
+    /// # Errors
+    /// A record is none of those that the operator takes, or its pairs cannot be kept.
+    fn records(&mut self, records: &Records<'_>, pairs: &mut Pairs<'_>) -> Result<()>;
+
+    /// Gives away what was held back; says what that was in all, if anything ever is.
+    ///
+    /// # Errors
+    /// Pairs cannot be kept.
+    fn end(&mut self, _pairs: &mut Pairs<'_>) -> Result<Option<Combined>> {
+        Ok(None)
+    }
+}
+
+/// Reduces the groups of one partition.
+pub trait Reducer {
+    /// Goes to the next group, and writes what becomes of it; false where there is none.
+    ///
+    /// # Errors
+    /// The group does not fit in memory, or cannot be read or written.
+    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartWriter) -> Result<bool>;
+
+    /// Writes what comes behind all groups.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn end(&mut self, _part: &mut PartWriter) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// How the records of an input are told from each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordForm {
+    /// Lines, many at once.
     Lines,
-    /// What stands between spaces, tabs, LF, CR and FF.
-    Words(LetterCase),
-    /// The matches of a pattern, in a case.
-    Matches(Pattern, LetterCase),
+    /// Lines, one by one, with their fields: what stands between bytes like this; without one, between blanks.
+    Fields(Option<u8>),
+    /// Rows of a table, one by one, with their fields, and with codes of its keys.
+    Rows(TableKeys),
 }
 
-impl LineKeys {
-    /// Gives the keys of whole lines, of which LF ends each but perhaps the last: a text and where in it a key lies.
-    pub(super) fn each(
-        &self,
-        lines: &[u8],
-        count: &mut impl FnMut(&[u8], Range<usize>) -> Result<()>,
-    ) -> Result<()> {
-        match self {
-            LineKeys::Lines => lines_of(lines).try_for_each(|line| count(line, 0..line.len())),
-            LineKeys::Words(case) => each_word_of(lines, *case, count),
-            LineKeys::Matches(pattern, case) => each_token(lines, pattern, *case, count),
+/// Records as a mapper gets them.
+#[derive(Debug, Clone, Copy)]
+pub struct Records<'a> {
+    /// The number of their input.
+    pub input: usize,
+    /// Whole lines, of which LF ends each but perhaps the last; or one line or row with its end, if it has one.
+    pub bytes: &'a [u8],
+    /// Where the fields of one record lie, with their quotes.
+    pub fields: &'a [Range<usize>],
+    /// The code of the keys of a row.
+    pub code: &'a [u8],
+    /// Where the first of them stands among all records of the job, in the order of the input.
+    pub position: u64,
+}
+
+/// What a mapper held back, in all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Combined {
+    /// Pairs.
+    pub records: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+}
+
+/// Takes the pairs of a mapper.
+pub struct Pairs<'a> {
+    pub(super) collector: &'a mut PairCollector,
+    pub(super) progress: Progress<'a>,
+}
+
+impl Pairs<'_> {
+    /// Takes a pair, which comes where its key and then `order` say. The hash of the key decides its partition.
+    ///
+    /// # Errors
+    /// It does not fit in memory, or a run cannot be written.
+    #[inline]
+    pub fn give(&mut self, key: &[u8], order: &[u8], value: &[u8]) -> Result<()> {
+        self.give_to(Self::part_of(key, self.partitions()), key, order, value)
+    }
+
+    /// Takes a pair of a partition.
+    ///
+    /// # Errors
+    /// As of [`Self::give`].
+    #[inline]
+    pub fn give_to(&mut self, part: u32, key: &[u8], order: &[u8], value: &[u8]) -> Result<()> {
+        self.collector
+            .append(part, key, order, value, self.progress)
+    }
+
+    /// How many partitions there are.
+    pub fn partitions(&self) -> u32 {
+        self.collector.partitions()
+    }
+
+    /// The partition of a key, by its hash as Hadoop has it.
+    #[inline]
+    pub(super) fn part_of(key: &[u8], partitions: u32) -> u32 {
+        HadoopPartitioner::Hash.part(key, partitions)
+    }
+}
+
+impl Debug for Pairs<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pairs")
+            .field("collector", &self.collector)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Writes the records of a part.
+#[derive(Debug)]
+pub struct PartWriter {
+    pub(super) file: Sequential,
+    pub(super) records: u64,
+}
+
+impl PartWriter {
+    /// Writes a record, with its end.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    #[inline]
+    pub fn record(&mut self, record: &[u8]) -> Result<()> {
+        self.records += 1;
+        self.file.append(record)
+    }
+}
+
+impl dyn Operator {
+    /// What keys hold in the runs of a job of this operator.
+    pub(super) fn key_form(&self) -> KeyForm {
+        KeyForm {
+            ordered: self.ordered(),
+            ranked: false,
         }
-    }
-}
-
-/// Which keys of a part are written, and in which order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct KeySelection {
-    /// Only keys whose count is this or more.
-    pub least: Option<usize>,
-    /// Only keys whose count is this or less.
-    pub greatest: Option<usize>,
-    /// Largest counts first; else in the order of bytes.
-    pub largest_first: bool,
-    /// So many at most, where the largest are first.
-    pub most: Option<usize>,
-}
-
-impl KeySelection {
-    /// Whether a key that occurred so often is written.
-    pub(super) fn takes(&self, number: i64) -> bool {
-        let count = usize::try_from(number).unwrap_or(usize::MAX);
-        self.least.is_none_or(|least| count >= least)
-            && self.greatest.is_none_or(|greatest| count <= greatest)
-    }
-}
-
-/// How a key is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutputLine {
-    /// Alone.
-    Key,
-    /// Before its count, with a tab between them.
-    KeyCount,
-    /// Behind its count, with a tab between them.
-    CountKey,
-    /// Behind its count, as `uniq -c` writes them.
-    PaddedCountKey,
-}
-
-impl OutputLine {
-    /// Appends a key with its count.
-    pub(super) fn write(self, key: &[u8], number: i64, out: &mut Vec<u8>) {
-        let written = match self {
-            OutputLine::Key | OutputLine::KeyCount => Ok(()),
-            OutputLine::CountKey => write!(out, "{number}\t"),
-            OutputLine::PaddedCountKey => write!(out, "{number:7} "),
-        };
-        debug_assert!(written.is_ok(), "memory takes all");
-        out.extend_from_slice(key);
-        if self == OutputLine::KeyCount {
-            let written = write!(out, "\t{number}");
-            debug_assert!(written.is_ok(), "memory takes all");
-        }
-        out.push(b'\n');
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_written_as_they_are_said_to_be() {
-        let lines = [
-            (OutputLine::Key, "a b\n"),
-            (OutputLine::KeyCount, "a b\t12\n"),
-            (OutputLine::CountKey, "12\ta b\n"),
-            (OutputLine::PaddedCountKey, "     12 a b\n"),
-        ];
-        for (line, want) in lines {
-            let mut out = Vec::new();
-            line.write(b"a b", 12, &mut out);
-            assert_eq!(String::from_utf8(out).unwrap(), want);
-        }
-    }
-
-    #[test]
-    fn keys_of_lines_are_the_lines() {
-        let mut found = Vec::new();
-        let mut count = |text: &[u8], key: Range<usize>| {
-            found.push(String::from_utf8(text[key].to_vec()).unwrap());
-            Ok(())
-        };
-        LineKeys::Lines.each(b"a\n\nb c\r\nd", &mut count).unwrap();
-        assert_eq!(found, ["a", "", "b c\r", "d"]);
     }
 }

@@ -1,0 +1,225 @@
+//! Records with fields, as native jobs are asked for them: rows of CSV or TSV, or lines with a byte or blanks between fields.
+//!
+//! ```text
+//!   --csv --by city,#2     columns by name, or by number from 1 on
+//!   -t ':' --by 1,2        fields by number
+//! ```
+
+use std::os::unix::ffi::OsStrExt;
+
+use super::requested_keys::wrong;
+use super::{InputTable, RequestedKey, RowsForm, delimiter_of};
+use crate::jobs::mapreduce::RecordsAsked;
+use gristmill_base::error::Result;
+use gristmill_base::names::name_of;
+use gristmill_base::record::table::{fields_of, value_of, write_field};
+use gristmill_tasks::task::Records;
+
+/// What stands between fields that were told by blanks, where they are written again.
+const BETWEEN: u8 = b'\t';
+
+/// The options of a command that say what a record is.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::jobs) struct FieldsAsked<'a> {
+    pub(in crate::jobs) csv: bool,
+    pub(in crate::jobs) tsv: bool,
+    pub(in crate::jobs) no_header: bool,
+    pub(in crate::jobs) separator: Option<&'a str>,
+}
+
+impl FieldsAsked<'_> {
+    /// How so many inputs are read, whose rows have these keys.
+    ///
+    /// # Errors
+    /// The options do not go together.
+    pub(in crate::jobs) fn records(
+        self,
+        inputs: usize,
+        keys: Vec<RequestedKey>,
+    ) -> Result<RecordsAsked> {
+        Ok(match self.form()? {
+            Some(form) => RecordsAsked::Rows(vec![(form, keys); inputs]),
+            None => RecordsAsked::Fields(self.separator_byte()?),
+        })
+    }
+
+    fn form(self) -> Result<Option<RowsForm>> {
+        if !self.csv && !self.tsv {
+            return match self.no_header {
+                true => Err(wrong("no_header is for tables: lines have no header")
+                    .advise("leave it out, or say that the input is csv or tsv")),
+                false => Ok(None),
+            };
+        }
+        Ok(Some(RowsForm {
+            delimiter: delimiter_of((self.csv, self.tsv), self.separator)?,
+            no_header: self.no_header,
+            skip_bad: 0,
+        }))
+    }
+
+    /// The byte between fields of lines; `None`: blanks.
+    fn separator_byte(self) -> Result<Option<u8>> {
+        let Some(given) = self.separator else {
+            return Ok(None);
+        };
+        match name_of(given.to_owned()).as_bytes() {
+            b"\\t" => Ok(Some(b'\t')),
+            b"\\0" => Ok(Some(0)),
+            [byte] if *byte != b'\n' => Ok(Some(*byte)),
+            _ => Err(wrong(format!("{given:?} does not separate fields"))
+                .advise("give one byte: -t ':', or \\t for a tab")),
+        }
+    }
+
+    /// What is known of the fields of an input: its table, if it is one.
+    ///
+    /// # Errors
+    /// The options do not go together.
+    pub(in crate::jobs) fn fields(self, table: Option<&InputTable>) -> Result<Fields> {
+        Ok(match self.form()? {
+            Some(_) => Fields::Table(table.cloned().map(Box::new)),
+            None => Fields::Lines(self.separator_byte()?),
+        })
+    }
+}
+
+/// The fields of the records of an input.
+#[derive(Debug)]
+pub(in crate::jobs) enum Fields {
+    /// Of rows of a table; nothing is known of it before its header was read.
+    Table(Option<Box<InputTable>>),
+    /// Of lines, with what stands between them.
+    Lines(Option<u8>),
+}
+
+impl Fields {
+    /// The numbers of the columns that some words name, each of which may name several, from 0 on.
+    ///
+    /// # Errors
+    /// There is no such column.
+    pub(in crate::jobs) fn columns(&self, words: &[String]) -> Result<Vec<usize>> {
+        let names = split_names(words);
+        names.iter().map(|name| self.column(name)).collect()
+    }
+
+    /// The number of a column, from 0 on.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub(in crate::jobs) fn column(&self, name: &[u8]) -> Result<usize> {
+        match self {
+            Fields::Table(Some(table)) => table.column(name),
+            Fields::Table(None) => Ok(0), // nobody asks for more than whether the options make sense
+            Fields::Lines(_) => {
+                let text = String::from_utf8_lossy(name);
+                let number = text.strip_prefix('#').unwrap_or(&text).parse::<usize>();
+                let number = number.ok().filter(|number| *number > 0);
+                number.map(|number| number - 1).ok_or_else(|| {
+                    wrong(format!("{text:?} is not the number of a field")).advise(
+                        "give numbers from 1 on; for names of columns say that the input is csv or tsv",
+                    )
+                })
+            }
+        }
+    }
+
+    /// The name of a column; `None` where columns have none.
+    pub(in crate::jobs) fn name(&self, column: usize) -> Option<&[u8]> {
+        match self {
+            Fields::Table(Some(table)) => table.names.get(column).map(Vec::as_slice),
+            Fields::Table(None) | Fields::Lines(_) => None,
+        }
+    }
+
+    /// Whether the output has a header.
+    pub(in crate::jobs) fn has_header(&self) -> bool {
+        matches!(self, Fields::Table(Some(table)) if !table.names.is_empty())
+    }
+
+    /// What a field of a record says; empty where it has not so many. It is put together in `room` where it does not lie in one
+    /// piece.
+    #[inline]
+    pub(in crate::jobs) fn value<'a>(
+        &self,
+        record: &Records<'a>,
+        column: usize,
+        room: &'a mut Vec<u8>,
+    ) -> &'a [u8] {
+        let field = record.fields.get(column).cloned().unwrap_or_default();
+        let field = record.bytes.get(field).unwrap_or_default();
+        match self {
+            Fields::Table(_) => value_of(field, room),
+            Fields::Lines(_) => field,
+        }
+    }
+
+    /// What writes records with such fields.
+    pub(in crate::jobs) fn writer(&self) -> FieldWriter {
+        match self {
+            Fields::Table(table) => {
+                let keys = table.as_ref().map(|table| &table.keys);
+                FieldWriter {
+                    delimiter: keys.map_or(b',', |keys| keys.delimiter),
+                    quotes: true,
+                    ending: keys.map_or_else(|| "\n".to_owned(), |keys| keys.ending.clone()),
+                    fields: 0,
+                }
+            }
+            Fields::Lines(separator) => FieldWriter {
+                delimiter: separator.unwrap_or(BETWEEN),
+                quotes: false,
+                ending: "\n".to_owned(),
+                fields: 0,
+            },
+        }
+    }
+}
+
+/// Writes records, field by field.
+#[derive(Debug, Clone)]
+pub(in crate::jobs) struct FieldWriter {
+    delimiter: u8,
+    quotes: bool,
+    ending: String,
+    /// Fields of the record so far.
+    fields: usize,
+}
+
+impl FieldWriter {
+    /// Writes the next field.
+    pub(in crate::jobs) fn field(&mut self, value: &[u8], out: &mut Vec<u8>) {
+        if self.fields > 0 {
+            out.push(self.delimiter);
+        }
+        self.fields += 1;
+        match self.quotes {
+            true => write_field(value, self.delimiter, out),
+            false => out.extend_from_slice(value),
+        }
+    }
+
+    /// Ends the record. One of a single empty field has quotes: without them it would be no row.
+    pub(in crate::jobs) fn end(&mut self, out: &mut Vec<u8>) {
+        if self.quotes && self.fields == 1 && (out.is_empty() || out.ends_with(b"\n")) {
+            out.extend_from_slice(b"\"\"");
+        }
+        self.fields = 0;
+        out.extend_from_slice(self.ending.as_bytes());
+    }
+}
+
+/// The names in some words, each of which may have several with commas between them; quotes hold a comma together.
+fn split_names(words: &[String]) -> Vec<Vec<u8>> {
+    let (mut names, mut fields, mut room) = (Vec::new(), Vec::new(), Vec::new());
+    for given in words {
+        let given = name_of(given.clone());
+        let given = given.as_bytes();
+        fields_of(given, b',', &mut fields);
+        for field in &fields {
+            let field = given.get(field.clone()).unwrap_or_default();
+            names.push(value_of(field, &mut room).to_vec());
+        }
+    }
+    names
+}

@@ -1,0 +1,299 @@
+//! Reads the records of a native job's splits, as their form says.
+//!
+//! ```text
+//!   Lines    16 kB of whole lines at once
+//!   Fields   a line, with where its fields lie
+//!   Rows     a row, with where its fields lie and with the code of its keys; headers are left out
+//! ```
+//!
+//! The rule that must hold: every record that begins in a piece is handed on once, in the order of the file, and the bytes that are
+//! told as read are, over all pieces, those of the files.
+
+use std::ops::Range;
+
+use gristmill_grep::encoding_of;
+
+use super::operator::{RecordForm, Records};
+use super::spec::UserTaskReport;
+use crate::spill::Progress;
+use crate::spill::in_order::InOrder;
+use crate::spill::rows::{First, RowReader, RowSink, TableRow};
+use crate::split::lines::LineOptions;
+use crate::split::text::{codec_of, open_lines};
+use crate::task::attempt::TaskAttempt;
+use gristmill_base::error::{Error, JobOption, Kind, Result};
+use gristmill_base::record::table_keys::{TableKeys, TableSource};
+use gristmill_storage::codec::Coding;
+use gristmill_storage::input::{FileRange, InputFile, InputRange, SplitFile};
+use gristmill_storage::lines::lines_of;
+use gristmill_storage::stores::Stores;
+
+/// Bytes of lines that are mapped at once: in the first-level cache while they are.
+const LINES_BYTES: u64 = 16 << 10;
+
+/// Bytes of input between two signs of life.
+const BYTES_A_BEAT: u64 = 1 << 20;
+
+/// Bytes of a table that are read at once.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// The counters' group of files that are not UTF-8, nor anything like it. The job tells them as warnings.
+pub const NOT_DECODED: &str = "Files that are not decoded";
+
+/// Takes records.
+type Take<'t> = &'t mut dyn FnMut(&Records<'_>) -> Result<()>;
+
+/// Reads the pieces of a split, one after the other.
+pub(super) struct RecordReader<'a> {
+    pub(super) store: &'a Stores,
+    pub(super) form: &'a RecordForm,
+    /// The number of the input.
+    pub(super) input: usize,
+    /// Bytes of the longest row.
+    pub(super) longest: usize,
+    /// That of the next record.
+    pub(super) position: u64,
+    /// What was read.
+    pub(super) report: UserTaskReport,
+}
+
+impl RecordReader<'_> {
+    /// Hands on the records of a piece.
+    ///
+    /// # Errors
+    /// It cannot be read, or has a record that is none; and those of `take`.
+    pub(super) fn read(
+        &mut self,
+        piece: &FileRange,
+        attempt: &TaskAttempt<'_>,
+        take: Take<'_>,
+    ) -> Result<()> {
+        let input = self.input;
+        match self.form {
+            RecordForm::Lines => self.lines(piece, attempt, &mut |lines, position| {
+                take(&Records {
+                    input,
+                    bytes: lines,
+                    fields: &[],
+                    code: &[],
+                    position,
+                })
+            }),
+            RecordForm::Fields(separator) => {
+                let mut fields = Vec::new();
+                let first = self.position;
+                self.lines(piece, attempt, &mut |lines, position| {
+                    for (bytes, position) in lines_of(lines).zip(position..) {
+                        fields_of_line(bytes, *separator, &mut fields);
+                        let taken = take(&Records {
+                            input,
+                            bytes,
+                            fields: &fields,
+                            code: &[],
+                            position,
+                        });
+                        taken.map_err(|error| at_line(error, piece, position - first + 1))?;
+                    }
+                    Ok(())
+                })
+            }
+            RecordForm::Rows(table) => self.rows(piece, (table, attempt), take),
+        }
+    }
+
+    fn lines(
+        &mut self,
+        piece: &FileRange,
+        attempt: &TaskAttempt<'_>,
+        take: &mut dyn FnMut(&[u8], u64) -> Result<()>,
+    ) -> Result<()> {
+        let mut lines = open_lines(self.store, piece, &LineOptions::default())?;
+        let (mut told, mut before, mut taken) = (0, 0, 0);
+        let mut begins = piece.offset == 0;
+        while let Some(some) = lines.next_lines(LINES_BYTES)? {
+            if std::mem::take(&mut begins)
+                && let Some(encoding) = encoding_of(some)
+            {
+                let counters = &mut self.report.counters;
+                let group = counters.entry(NOT_DECODED.into()).or_default();
+                group.insert(format!("{} looks like {encoding}", piece.file.path), 1);
+            }
+            take(some, self.position)?;
+            self.position += lines.lines() - taken;
+            taken = lines.lines();
+            if lines.consumed() - before >= BYTES_A_BEAT {
+                before = lines.consumed();
+                // Of a compressed file nothing is told, but it is asked whether it should stop.
+                let done = if lines.is_decoded() { 0 } else { before };
+                attempt.progress(done - told)?;
+                told = done;
+            }
+        }
+        self.report.records_in += lines.lines();
+        // A compressed file was decoded to its end.
+        let done = if lines.is_decoded() {
+            piece.bytes
+        } else {
+            lines.consumed()
+        };
+        attempt.progress(done - told)?;
+        self.report.bytes_in += done;
+        Ok(())
+    }
+
+    fn rows(
+        &mut self,
+        piece: &FileRange,
+        (table, attempt): (&TableKeys, &TaskAttempt<'_>),
+        take: Take<'_>,
+    ) -> Result<()> {
+        let file = input_file(self.store, &piece.file)?;
+        let codec = match piece.coding() {
+            Coding::Plain => None,
+            Coding::Coded(codec) => Some(codec),
+            Coding::Detect => codec_of(self.store, &file)?,
+        };
+        let range = InputRange {
+            file: 0,
+            offset: piece.offset,
+            bytes: piece.bytes,
+        };
+        let source = match codec {
+            Some(codec) => InOrder::Decoded(&file, codec),
+            None => InOrder::Range(&file, range),
+        };
+        let first = match piece.offset {
+            0 => First::of(table, TableSource::File(0)),
+            _ => First::Row,
+        };
+        let mut rows = TakeRows {
+            take,
+            input: self.input,
+            position: self.position,
+            longest: self.longest,
+            progress: &|bytes| attempt.progress(bytes),
+        };
+        RowReader::new(table)?.read(self.store, source, first, &mut rows)?;
+        self.report.records_in += rows.position - self.position;
+        self.report.bytes_in += piece.bytes;
+        self.position = rows.position;
+        Ok(())
+    }
+}
+
+/// Hands on rows as records.
+struct TakeRows<'t, 'p> {
+    take: Take<'t>,
+    input: usize,
+    position: u64,
+    longest: usize,
+    progress: Progress<'p>,
+}
+
+impl<'p> RowSink<'p> for TakeRows<'_, 'p> {
+    fn row(&mut self, row: &TableRow<'_>) -> Result<()> {
+        let position = self.position;
+        self.position += 1;
+        let taken = (self.take)(&Records {
+            input: self.input,
+            bytes: row.bytes,
+            fields: row.fields,
+            code: row.code,
+            position,
+        });
+        taken.map_err(|error| match error.kind() {
+            Kind::BadInput => (row.locate)(error),
+            _ => error,
+        })
+    }
+
+    fn progress(&self) -> Progress<'p> {
+        self.progress
+    }
+
+    fn room(&self) -> (usize, usize) {
+        (BLOCK_BYTES, self.longest)
+    }
+
+    fn too_long(&self, bytes: u64) -> Error {
+        let message = format!(
+            "a row has {bytes} bytes, and a worker has room for {}",
+            self.longest
+        );
+        Error::new(Kind::Memory, "read the input", message).advise_options(
+            "give more {}, or fewer {}",
+            [JobOption::Memory.named(), JobOption::Workers.named()],
+        )
+    }
+}
+
+/// Says in which file a wrong line is: its number where the piece begins with the file, else that behind the piece's beginning.
+fn at_line(error: Error, piece: &FileRange, line: u64) -> Error {
+    if error.kind() != Kind::BadInput {
+        return error;
+    }
+    let error = error
+        .with("file", piece.file.path.to_string())
+        .with("line", line);
+    match piece.offset {
+        0 => error,
+        offset => error.with("counted from offset", offset),
+    }
+}
+
+/// A file of a split, as it is in its store.
+fn input_file(store: &Stores, file: &SplitFile) -> Result<InputFile> {
+    let stat = match &file.version {
+        Some(version) => Some(version.stat(file.bytes)),
+        None => store.stat(&file.path)?,
+    };
+    let gone = || Error::new(Kind::NotFound, "read the input", "it is gone");
+    Ok(InputFile {
+        stat: stat.ok_or_else(|| gone().with_path(file.path.as_typed()))?,
+        path: file.path.clone(),
+    })
+}
+
+/// Where the fields of a line lie, which may have its end: between separators, or, without one, between blanks.
+fn fields_of_line(line: &[u8], separator: Option<u8>, fields: &mut Vec<Range<usize>>) {
+    fields.clear();
+    let mut start = 0;
+    match separator {
+        Some(separator) => {
+            for at in memchr::memchr_iter(separator, line) {
+                fields.push(start..at);
+                start = at + 1;
+            }
+            fields.push(start..line.len());
+        }
+        None => {
+            let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+            while let Some(begin) = line[start..].iter().position(|byte| !is_blank(byte)) {
+                let begin = start + begin;
+                let length = line[begin..].iter().position(is_blank);
+                let end = length.map_or(line.len(), |length| begin + length);
+                fields.push(begin..end);
+                start = end;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(line: &str, separator: Option<u8>) -> Vec<&str> {
+        let mut found = Vec::new();
+        fields_of_line(line.as_bytes(), separator, &mut found);
+        found.into_iter().map(|field| &line[field]).collect()
+    }
+
+    #[test]
+    fn fields_lie_between_separators_or_blanks() {
+        assert_eq!(fields("a,,b,", Some(b',')), ["a", "", "b", ""]);
+        assert_eq!(fields("", Some(b',')), [""]);
+        assert_eq!(fields("  a \t bc ", None), ["a", "bc"]);
+        assert_eq!(fields(" ", None), [""; 0]);
+    }
+}
