@@ -15,6 +15,7 @@ mod distinct;
 mod exact;
 mod extreme;
 mod log;
+mod several;
 mod sketch;
 mod sum;
 #[cfg(test)]
@@ -28,6 +29,7 @@ use crate::{Error, Kind, Result};
 use distinct::Distinct;
 use extreme::Extreme;
 use log::Log;
+use several::Several;
 use sketch::Sketch;
 use sum::{Mean, Sum};
 
@@ -87,6 +89,21 @@ pub enum Aggregate {
     Quantiles(Vec<f64>),
     /// Another one, for which nulls are no values.
     SkipNone(Box<Aggregate>),
+    /// Several at once. What it takes as a value is a row: one encoded value behind another, one for each aggregate, in their
+    /// order. Its result is theirs, one behind another. None of them is again of several.
+    ///
+    /// ```
+    /// use gristmill_base::aggregate::Aggregate;
+    /// let several = Aggregate::Several(vec![Aggregate::Sum, Aggregate::Max]);
+    /// let mut state = several.empty();
+    /// several.add(&mut state, b"\x15\x02\x02a\0", 0)?; // 2, "a"
+    /// several.add(&mut state, b"\x15\x03\x02b\0", 1)?; // 3, "b"
+    /// let mut results = Vec::new();
+    /// several.finish(&state, &mut results)?;
+    /// assert_eq!(results, b"\x15\x05\x02b\0"); // 5, "b"
+    /// # Ok::<(), gristmill_base::Error>(())
+    /// ```
+    Several(Vec<Aggregate>),
 }
 
 /// The encoding of a null.
@@ -105,6 +122,7 @@ enum Inner {
     Distinct(Distinct),
     Log(Log),
     Sketch(Sketch),
+    Several(Several),
 }
 
 impl AggregateState {
@@ -127,6 +145,7 @@ impl AggregateState {
             Inner::Distinct(distinct) => distinct.heap_bytes(),
             Inner::Log(log) => log.heap_bytes(),
             Inner::Sketch(sketch) => sketch.heap_bytes(),
+            Inner::Several(several) => several.heap_bytes(),
         }
     }
 }
@@ -154,6 +173,7 @@ impl Aggregate {
             Aggregate::Collect => "collect",
             Aggregate::Quantiles(_) => "quantiles",
             Aggregate::SkipNone(inner) => inner.name(),
+            Aggregate::Several(_) => "several",
         }
     }
 
@@ -171,6 +191,14 @@ impl Aggregate {
         }
     }
 
+    /// Those it is several of; none where it is one.
+    fn all(&self) -> &[Aggregate] {
+        match self.plain().0 {
+            Aggregate::Several(all) => all,
+            _ => &[],
+        }
+    }
+
     /// The one that says how many values this one's result would have.
     ///
     /// ```
@@ -182,6 +210,9 @@ impl Aggregate {
         match self {
             Aggregate::Distinct => Aggregate::CountDistinct,
             Aggregate::SkipNone(inner) => Aggregate::SkipNone(Box::new(inner.counted())),
+            Aggregate::Several(all) => {
+                Aggregate::Several(all.into_iter().map(Aggregate::counted).collect())
+            }
             _ => self,
         }
     }
@@ -194,17 +225,10 @@ impl Aggregate {
     /// assert!(Aggregate::Quantiles(vec![50.0]).check().is_err());
     /// ```
     pub fn check(&self) -> Result<()> {
-        let Aggregate::Quantiles(quantiles) = self.plain().0 else {
-            return Ok(());
-        };
-        match quantiles.iter().find(|q| !(0.0..=1.0).contains(*q)) {
-            None => Ok(()),
-            Some(q) => Err(Error::new(
-                Kind::BadOption,
-                "take quantiles",
-                format!("{q} is not between 0 and 1"),
-            )
-            .advise("give quantiles as fractions, the median as 0.5")),
+        match self.plain().0 {
+            Aggregate::Quantiles(quantiles) => check_quantiles(quantiles),
+            Aggregate::Several(all) => all.iter().try_for_each(Aggregate::check),
+            _ => Ok(()),
         }
     }
 
@@ -226,6 +250,7 @@ impl Aggregate {
                 _ => distinct.finish_bytes(),
             },
             Inner::Log(log) => log.finish_bytes(),
+            Inner::Several(several) => several.finish_bytes(self.all()),
             _ => 0,
         }
     }
@@ -254,12 +279,14 @@ impl Aggregate {
             }
             Aggregate::ApproxDistinct => Inner::Sketch(Sketch::default()),
             Aggregate::SkipNone(inner) => return inner.empty(),
+            Aggregate::Several(_) => Inner::Several(Several::default()),
         })
     }
 
     /// Adds a value, whose encoding is all of `value`, and which stands at `position` of the input.
     ///
-    /// An error (`bad_input`) names the aggregate, the value and what it takes; or says where `value` is no value's encoding.
+    /// An error (`bad_input`) names the aggregate, the value and what it takes; or says where `value` is no value's encoding. After one the
+    /// state of `Several` is of no more use.
     ///
     /// ```
     /// use gristmill_base::aggregate::Aggregate;
@@ -280,6 +307,7 @@ impl Aggregate {
             (Inner::Distinct(distinct), _) => distinct.add(value),
             (Inner::Log(log), _) => log.add(self, value, position),
             (Inner::Sketch(sketch), Aggregate::ApproxDistinct) => sketch.add(value),
+            (Inner::Several(several), Aggregate::Several(all)) => several.add(all, value, position),
             _ => Err(mismatch(self)),
         }
     }
@@ -339,6 +367,7 @@ impl Aggregate {
             (Inner::Distinct(distinct), _) => distinct.merge(other),
             (Inner::Log(log), _) => log.merge(self, other),
             (Inner::Sketch(sketch), Aggregate::ApproxDistinct) => sketch.merge(other),
+            (Inner::Several(several), Aggregate::Several(all)) => several.merge(all, other),
             _ => Err(mismatch(self)),
         };
         merged.map_err(|error| error.with("aggregate", self.name()))
@@ -382,11 +411,12 @@ impl Aggregate {
             Inner::Distinct(distinct) => distinct.write(out),
             Inner::Log(log) => log.write(self.plain().0, out),
             Inner::Sketch(sketch) => sketch.write(out),
+            Inner::Several(several) => several.write(self.all(), out),
         }
     }
 
     /// Appends the result, encoded as a value. Where there was no value at all it is 0 for sums and counts, an empty tuple for what
-    /// gives tuples, else null.
+    /// gives tuples, else null. Of `Several` it is as many values as there are aggregates.
     ///
     /// An error (`bad_input`) where the result is no value: an integer of more than 255 bytes, a tuple deeper than values go.
     ///
@@ -415,8 +445,21 @@ impl Aggregate {
             },
             (Inner::Log(log), _) => log.finish(self.plain().0, out)?,
             (Inner::Sketch(sketch), _) => write::unsigned(out, sketch.estimate()),
+            (Inner::Several(several), _) => several.finish(self.all(), out)?,
         }
         Ok(())
+    }
+}
+
+fn check_quantiles(quantiles: &[f64]) -> Result<()> {
+    match quantiles.iter().find(|q| !(0.0..=1.0).contains(*q)) {
+        None => Ok(()),
+        Some(q) => Err(Error::new(
+            Kind::BadOption,
+            "take quantiles",
+            format!("{q} is not between 0 and 1"),
+        )
+        .advise("give quantiles as fractions, the median as 0.5")),
     }
 }
 

@@ -43,7 +43,8 @@ impl AcceptedValues {
             | Aggregate::First
             | Aggregate::Last
             | Aggregate::Collect
-            | Aggregate::SkipNone(_) => AcceptedValues::Any,
+            | Aggregate::SkipNone(_)
+            | Aggregate::Several(_) => AcceptedValues::Any,
         }
     }
 

@@ -165,7 +165,54 @@ fn of_anything() -> Vec<Aggregate> {
     ]
 }
 
+/// Those of a row, the first two of which take numbers alone.
+fn of_rows() -> Vec<Aggregate> {
+    let skipping = Aggregate::SkipNone(Box::new(Aggregate::Max));
+    [Aggregate::Sum, Aggregate::Mean, skipping]
+        .into_iter()
+        .chain(of_anything())
+        .collect()
+}
+
+fn rows() -> impl Strategy<Value = Vec<Value>> {
+    let other = || {
+        prop_oneof![
+            one_number(),
+            Just(Value::Null),
+            any::<String>().prop_map(Value::Text)
+        ]
+    };
+    let number = || prop_oneof![int().prop_map(Value::Int), double().prop_map(Value::Double)];
+    let row = (vec(number(), 2), vec(other(), of_rows().len() - 2));
+    vec(
+        row.prop_map(|(numbers, others)| Value::Row([numbers, others].concat())),
+        0..12,
+    )
+}
+
+/// What a column's aggregate makes of it alone.
+fn alone(aggregate: &Aggregate, column: usize, rows: &[Value], way: &Way) -> Vec<u8> {
+    let value = |row: &Value| match row {
+        Value::Row(values) => values[column].clone(),
+        _ => unreachable!("all are rows"),
+    };
+    let values: Vec<_> = rows.iter().map(value).collect();
+    on_a_way(aggregate, &values, way).1
+}
+
 proptest! {
+    #[test]
+    fn several_at_once_keep_the_law((rows, way) in with_way(rows())) {
+        let several = Aggregate::Several(of_rows());
+        check_law(&several, &rows, &way)?;
+        let columns = of_rows();
+        let columns = columns.iter().enumerate();
+        let apart: Vec<_> = columns
+            .flat_map(|(column, aggregate)| alone(aggregate, column, &rows, &way))
+            .collect();
+        prop_assert_eq!(on_a_way(&several, &rows, &way).1, apart);
+    }
+
     #[test]
     fn sums_and_means_keep_the_law((values, way) in with_way(numbers())) {
         check_law(&Aggregate::Sum, &values, &way)?;
@@ -192,7 +239,8 @@ proptest! {
 
     #[test]
     fn hostile_states_are_an_error(bytes in vec(prop_oneof![0_u8..0x42, any::<u8>()], 0..30), at in any::<prop::sample::Index>(), (values, way) in with_way(numbers())) {
-        for aggregate in of_anything().into_iter().chain([Aggregate::Sum, Aggregate::Mean]) {
+        let others = [Aggregate::Sum, Aggregate::Mean, Aggregate::Several(vec![Aggregate::Mean])];
+        for aggregate in of_anything().into_iter().chain(others) {
             let (mut damaged, _) = on_a_way(&aggregate, &values, &way);
             if let Some(byte) = bytes.first() && !damaged.is_empty() {
                 let at = at.index(damaged.len());
@@ -340,7 +388,7 @@ fn errors_say_what_was_expected() {
 
 #[test]
 fn aggregates_travel_as_json() {
-    let all = of_anything();
+    let all = [of_anything(), vec![Aggregate::Several(of_rows())]].concat();
     let json = serde_json::to_string(&all).unwrap();
     assert!(
         json.contains(r#""min","max""#) && json.contains(r#"{"top":3}"#),

@@ -22,6 +22,8 @@ pub(super) enum Value {
     Boolean(bool),
     /// In hundredths.
     Decimal(i64),
+    /// For `Several`.
+    Row(Vec<Value>),
 }
 
 impl Value {
@@ -49,6 +51,7 @@ impl Value {
                 let (sign, magnitude) = int.to_bytes_be();
                 write::big_int(&mut out, sign == Sign::Minus, &magnitude).unwrap();
             }
+            Value::Row(row) => row.iter().for_each(|value| out.extend(value.encoded())),
             Value::Double(double) => write::double(&mut out, *double),
             Value::Boolean(boolean) => write::boolean(&mut out, *boolean),
         }
@@ -203,7 +206,7 @@ pub(super) fn naive(aggregate: &Aggregate, values: &[Value]) -> Option<Vec<u8>> 
             let pick = |q: &f64| find(q).map_or(Value::Null, |rank| sorted[rank].clone());
             tuple(&quantiles.iter().map(pick).collect::<Vec<_>>())
         }
-        Aggregate::ApproxDistinct => return None,
+        Aggregate::ApproxDistinct | Aggregate::Several(_) => return None,
         Aggregate::SkipNone(inner) => {
             let there = values.iter().filter(|value| !matches!(value, Value::Null));
             return naive(inner, &there.cloned().collect::<Vec<_>>());
