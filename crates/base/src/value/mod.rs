@@ -40,6 +40,7 @@
 //! Decision: docs/decisions/tuple-keys.md.
 
 pub mod block;
+pub mod cell;
 pub mod columns;
 pub mod decimal;
 pub mod descending;
@@ -57,6 +58,7 @@ pub mod skip;
 mod tests;
 pub mod write;
 
+pub use cell::{number_of_cell, write_cell};
 pub use decimal::Decimal;
 pub use display::display;
 pub use hash::{hash, partition};

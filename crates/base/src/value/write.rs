@@ -156,8 +156,9 @@ pub fn unsigned(out: &mut Vec<u8>, value: u64) {
     magnitude(out, false, value);
 }
 
+/// Appends an integer given by its sign and its magnitude.
 #[inline]
-fn magnitude(out: &mut Vec<u8>, negative: bool, magnitude: u64) {
+pub(super) fn magnitude(out: &mut Vec<u8>, negative: bool, magnitude: u64) {
     if magnitude == 0 {
         out.push(code::ZERO);
         return;
