@@ -17,6 +17,7 @@
 mod distinct;
 mod environment;
 mod execute;
+mod group;
 mod kind;
 mod mapreduce;
 mod matchcount;

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 
 use super::distinct::DistinctSpec;
 use super::environment::stores_of;
+use super::group::GroupSpec;
 use super::kind::{Described, JobKind};
 use super::mapreduce::{Mapreduce, work_of};
 use super::matchcount::MatchcountSpec;
@@ -46,6 +47,7 @@ const KINDS: &[Registered] = &[
     Registered::kind::<WordcountSpec>(),
     Registered::kind::<MatchcountSpec>(),
     Registered::kind::<DistinctSpec>(),
+    Registered::kind::<GroupSpec>(),
     Registered::kind::<Resume>(),
     Registered::kind::<Mapreduce>(),
 ];

@@ -3,6 +3,7 @@
 //! ```text
 //!   from_spec                        makes an executor of any kind
 //!   processes  native  streaming     the executors
+//!   operator  record_reader  ...     what a native one does with records, and what reads them for it
 //!   executor                         what each of them implements
 //!   spec  executor_spec  failed      what it is told and says, what it is made from, where it failed
 //!   failed_on_agent                  the same of a node of a cluster
@@ -11,6 +12,7 @@
 //!
 //! Each uses only what stands below it. Nothing here knows the other kinds of tasks, or what a task runs with.
 
+mod combined_states;
 mod counted_keys;
 pub(super) mod executor;
 mod executor_spec;
@@ -29,6 +31,7 @@ mod split;
 pub mod streaming;
 mod words;
 
+pub use combined_states::CombinedStates;
 pub use counted_keys::{CountedKeys, KeySelection, LineKeys, OutputLine};
 pub use executor::UserTaskExecutor;
 pub use executor_spec::{ExecutorKind, ExecutorSpec};
