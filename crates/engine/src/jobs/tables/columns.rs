@@ -136,7 +136,7 @@ impl InputTable {
         }
         let column = |key: RequestedKey| {
             Ok(ColumnKey {
-                column: self.column(&key.name)?,
+                column: self.find(&key.name, || self.meant(&key.name))?,
                 letters: key.letters,
             })
         };
@@ -148,6 +148,13 @@ impl InputTable {
     /// # Errors
     /// There is none, or there are several.
     pub(in crate::jobs) fn column(&self, name: &[u8]) -> Result<usize> {
+        self.find(name, || {
+            "give one of these columns, or its number from 1 on: #1".to_owned()
+        })
+    }
+
+    /// The same; the error of one that is not there has this advice.
+    fn find(&self, name: &[u8], advice: impl FnOnce() -> String) -> Result<usize> {
         let mut named = (0..self.names.len()).filter(|column| self.names[*column] == name);
         let beginning = cut(name);
         match (named.next(), named.next()) {
@@ -172,9 +179,7 @@ impl InputTable {
                 format!("give a number from 1 to {most}: without a header columns have no names");
             return Err(missing.advise(advice));
         }
-        Err(missing
-            .with("columns", shown(&self.names))
-            .advise(self.meant(name)))
+        Err(missing.with("columns", shown(&self.names)).advise(advice()))
     }
 
     /// The number that a name is, before which `#` may stand, where there is a column of this number.
@@ -266,7 +271,8 @@ mod tests {
     }
 
     fn refused(name: &str) -> String {
-        let found = table(&["url", "bytes", "bytes:x"]).column(name.as_bytes());
+        let table = table(&["url", "bytes", "bytes:x"]);
+        let found = table.find(name.as_bytes(), || table.meant(name.as_bytes()));
         found.unwrap_err().to_string()
     }
 

@@ -109,8 +109,8 @@ impl Fields {
     /// There is none of this name.
     pub(in crate::jobs) fn column(&self, name: &[u8]) -> Result<usize> {
         match self {
-            Fields::Table(Some(table)) => table.column(name),
-            Fields::Table(None) => Ok(0), // nobody asks for more than whether the options make sense
+            Fields::Table(Some(table)) if table.keys.columns > 0 => table.column(name),
+            Fields::Table(_) => Ok(0), // there are no rows
             Fields::Lines(_) => {
                 let text = String::from_utf8_lossy(name);
                 let number = text.strip_prefix('#').unwrap_or(&text).parse::<usize>();

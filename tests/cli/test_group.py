@@ -1,0 +1,206 @@
+"""`gristmill group` against figures that are worked out row by row."""
+
+import csv
+import gzip
+import io
+import math
+import random
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gristmill
+
+from .harness import failure, names, report, run
+
+FIGURES = ("sum", "mean", "min", "max", "median")
+TEXT = st.text("ab\"',;\n\r\t é0", max_size=4)
+NUMBER = st.one_of(
+    st.just(""),
+    st.integers(-(10**25), 10**25).map(str),
+    st.integers(-9, 9).map(lambda number: f" {number:+d}"),
+    st.floats(-1e300, 1e300).map(repr),
+    st.sampled_from(["1e3", ".5", "-7.", "0.1", "0.2", "9007199254740993"]),
+)
+
+
+def written(rows: list[tuple[str, ...]], *, ending: str = "\n") -> bytes:
+    def field(cell: str) -> str:
+        return '"' + cell.replace('"', '""') + '"' if re.search('[,"\r\n]', cell) else cell
+
+    return "".join(",".join(map(field, row)) + ending for row in rows).encode()
+
+
+def read(folder: Path) -> list[list[str]]:
+    """The rows of all parts; each part begins with the same header, which is kept once."""
+    rows: list[list[str]] = []
+    for name in names(folder):
+        if name.startswith("part-"):
+            text = (folder / name).read_bytes().decode()
+            part = list(csv.reader(io.StringIO(text, newline="")))
+            assert part[0] == (rows or part)[0]
+            rows += part[1:] if rows else part
+    return rows
+
+
+def number(cell: str) -> int | float:
+    return int(cell) if re.fullmatch(r"[+-]?\d+", cell.strip()) else float(cell)
+
+
+def figures(cells: list[str]) -> dict[str, int | float]:
+    """What is to be said of the cells of a group."""
+    values = [number(cell) for cell in cells if cell]
+    if not values:
+        return {"sum": 0}
+    total = sum(map(Fraction, values), Fraction(0))
+    whole = all(isinstance(value, int) for value in values)
+    ordered = sorted(values)
+    return {
+        "sum": int(total) if whole else float(total),
+        "mean": float(total / len(values)),
+        "min": ordered[0],
+        "max": ordered[-1],
+        "median": ordered[math.ceil(len(ordered) / 2) - 1],
+    }
+
+
+@given(
+    st.lists(st.tuples(TEXT, TEXT, NUMBER, TEXT), max_size=12),
+    st.integers(1, 3),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_any_table_is_grouped(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, str, str, str]],
+    parts: int,
+    ending: str,
+) -> None:
+    folder = tmp_path_factory.mktemp("group")
+    header = ("a", "b c", "n", "t")
+    (folder / "in").mkdir()
+    cut = len(rows) // 2
+    for name, some in (("1.csv", rows[:cut]), ("2.csv", rows[cut:])):
+        (folder / "in" / name).write_bytes(written([header, *some], ending=ending))
+    asked = {name: ["n"] for name in FIGURES}
+    gristmill.group(
+        folder / "in",
+        folder / "out",
+        csv=True,
+        by=['"b c",a'],
+        count=True,
+        distinct=["t"],
+        first=["t"],
+        last=["t"],
+        percentile=["90:n"],
+        parts=parts,
+        **asked,
+    )
+    found = read(folder / "out")
+    columns = [f"n_{name}" for name in FIGURES]
+    tail = ["n_p90", "t_distinct", "t_first", "t_last"]
+    assert found[0] == ["b c", "a", "count", *columns, *tail]
+    groups: dict[tuple[str, str], list[tuple[str, str, str, str]]] = {}
+    for row in rows:
+        groups.setdefault((row[1], row[0]), []).append(row)
+    assert sorted((row[0], row[1]) for row in found[1:]) == sorted(groups)
+    for row in found[1:]:
+        group = groups[row[0], row[1]]
+        said = dict(zip(found[0], row, strict=True))
+        assert said["count"] == str(len(group))
+        wanted = figures([cells[2] for cells in group])
+        for name in FIGURES:
+            cell = said[f"n_{name}"]
+            assert (number(cell) if cell else None) == wanted.get(name), (name, cell)
+        texts = [cells[3] for cells in group if cells[3]]
+        assert said["t_distinct"] == str(len(set(texts)))
+        assert (said["t_first"], said["t_last"]) == ((texts[0], texts[-1]) if texts else ("", ""))
+
+
+def test_a_part_is_in_the_order_of_its_keys(tmp_path: Path) -> None:
+    rows = [(str(key), "1") for key in random.Random(1).sample(range(10_000), 3000)]
+    (tmp_path / "in.csv").write_bytes(written([("key", "one"), *rows]))
+    run("group", "--csv", "--by", "key", "--sum", "one", tmp_path / "in.csv", tmp_path / "out")
+    found = read(tmp_path / "out")
+    assert found[1:] == [[key, "1"] for key in sorted(key for key, _ in rows)]
+
+
+def test_lines_with_fields(tmp_path: Path) -> None:
+    (tmp_path / "passwd").write_bytes(b"root:0:/bin/sh\nme:7:/bin/sh\nyou:8:/bin/false")
+    run("group", "-t:", "-b3", "--sum", "2", "--count", tmp_path / "passwd", tmp_path / "out")
+    assert (tmp_path / "out/part-r-00000").read_bytes() == b"/bin/false:1:8\n/bin/sh:2:7\n"
+    (tmp_path / "blanks").write_bytes(b"  a   1\nb\t2\n\na 4 5\n")
+    run("group", "-b1", "--sum", "2", tmp_path / "blanks", tmp_path / "out2")
+    assert (tmp_path / "out2/part-r-00000").read_bytes() == b"\t0\na\t5\nb\t2\n"
+
+
+def test_no_header_and_no_keys(tmp_path: Path) -> None:
+    (tmp_path / "in.tsv").write_bytes(b"\xef\xbb\xbf1\tx\r\n2\ty\r\n")
+    run("group", "--tsv", "--no-header", "--sum", "1", tmp_path / "in.tsv", tmp_path / "out")
+    assert (tmp_path / "out/part-r-00000").read_bytes() == b"3\r\n"
+    run("group", "--tsv", "--by", "x", tmp_path / "in.tsv", tmp_path / "out2")
+    assert (tmp_path / "out2/part-r-00000").read_bytes() == b"x\tcount\r\ny\t1\r\n"
+
+
+def test_any_workers_memory_and_runner_give_the_same_bytes(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    (tmp_path / "in").mkdir()
+    for name in ("a.csv", "b.csv"):
+        rows = [
+            (f"k{chance.getrandbits(14)}", repr(chance.random()), 'line\n"two"' * chance.randrange(3))
+            for _ in range(220_000)
+        ]
+        (tmp_path / "in" / name).write_bytes(written([("key", "x", "note"), *rows]))
+    text = written([("key", "x", "note"), *rows[:1000]])
+    (tmp_path / "in" / "c.csv.gz").write_bytes(gzip.compress(text))
+    found = []
+    for at, options in enumerate(
+        (["--workers", "1"], ["--workers", "2", "--memory", "30M"], ["--runner", "processes"])
+    ):
+        out = tmp_path / f"out{at}"
+        asked = ["--by", "key", "--mean", "x", "--distinct", "note", "--last", "note", "--count"]
+        run("group", "--csv", *asked, tmp_path / "in", out, "--parts", "3", *options)
+        found.append({name: (out / name).read_bytes() for name in names(out) if "part-" in name})
+    assert len(found[0]) == 3
+    assert found[0] == found[1] == found[2]
+    rows = read(tmp_path / "out0")
+    assert sum(int(row[1]) for row in rows[1:]) == 441_000
+    plan = report("explain", "group", "--csv", "--by", "key", tmp_path / "in", tmp_path / "out")
+    assert plan["parts"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--csv", "--by", "c"], 'no column "c"'),
+        (["--csv", "--tsv"], "exclude each other"),
+        (["--no-header", "--by", "1"], "lines have no header"),
+        (["--by", "a"], "is not the number of a field"),
+        (["--by", "0"], "is not the number of a field"),
+        (["--csv", "--percentile", "n"], "95:latency"),
+        (["--csv", "--percentile", "101:n"], "95:latency"),
+        (["-t", "ab"], "does not separate fields"),
+    ],
+)
+def test_wrong_options(options: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"a,n\nx,1\n")
+    assert said in failure("group", *options, tmp_path / "in", tmp_path / "out", status=2)
+    assert names(tmp_path) == ["in"]
+
+
+def test_wrong_cells_and_rows_are_named(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_bytes(b'a,n\n"x\ny",1\nz,two\n')
+    said = failure("group", "--csv", "--sum", "n", tmp_path / "in.csv", tmp_path / "out")
+    assert 'sum takes numbers, and "two" is none (column 2' in said
+    assert "in.csv" in said
+    assert "row 3, line 4" in said
+    (tmp_path / "in.csv").write_bytes(b"a,n\nx,1\ny\n")
+    said = failure("group", "--csv", "--by", "a", tmp_path / "in.csv", tmp_path / "out")
+    assert "the row has 1 field, and the header has 2 fields" in said
+    (tmp_path / "lines").write_bytes(b"a 1\nb x\n")
+    said = failure("group", "--sum", "2", tmp_path / "lines", tmp_path / "out")
+    assert "line 2" in said
+    assert "lines" in said
