@@ -94,6 +94,21 @@ class Command(NamedTuple):
     options: tuple[Option, ...]
     """Its arguments and options, in the order of the help."""
 
+    @property
+    def writes_streams(self) -> bool:
+        """Whether its output can be a stream: standard output, where none is named.
+
+        Example:
+            >>> [name for name, command in commands().items() if command.writes_streams]
+            ['sort', 'distinct']
+        """
+        outputs = (option for option in self.options if option.name == "output")
+        return any(not option.positional for option in outputs)
+
+    def prints(self, values: Mapping[str, Value]) -> bool:
+        """Whether a job with these options writes its records to standard output."""
+        return self.writes_streams and not values.get("check") and values["output"] in (None, "-")
+
 
 @cache
 def commands() -> dict[str, Command]:

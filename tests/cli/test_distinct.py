@@ -1,9 +1,13 @@
-"""`gristmill distinct` against a naive count of lines, and against `sort | uniq`."""
+"""`gristmill distinct` against a naive count of lines, and `sort | uniq`; where its output goes."""
 
 import gzip
+import os
 import random
 import shutil
+import signal
+import stat
 import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -14,8 +18,8 @@ from hypothesis import strategies as st
 
 import gristmill
 
-from .harness import failure, names, report, run
-from .resuming import killed_again_and_again, tree
+from .harness import GRISTMILL, clean_environment, end, failure, names, report, run, start
+from .resuming import is_killed, killed_again_and_again, tree
 
 MARK = b"\xef\xbb\xbf"
 
@@ -24,6 +28,26 @@ def lines_of(text: bytes) -> list[bytes]:
     """The lines, of which LF ends each but perhaps the last."""
     lines = text.removeprefix(MARK).split(b"\n")
     return lines if lines[-1] else lines[:-1]
+
+
+def written(*words: str | Path) -> bytes:
+    """What a command line writes to standard output."""
+    command = [GRISTMILL, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, env=clean_environment(), check=True)
+    assert done.stderr == b""
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def two_parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """So many bytes that one file is made of two parts."""
+    path = tmp_path_factory.mktemp("input") / "in"
+    chance = random.Random(11)
+    block = b"".join(b"%x\n" % chance.getrandbits(400) for _ in range(10_000))
+    with path.open("wb") as file:
+        while file.tell() <= 257 << 20:
+            file.write(block)
+    return path
 
 
 def parts_of(out: Path) -> list[bytes]:
@@ -49,7 +73,9 @@ def test_any_lines_are_counted(
         ({"once": True}, lambda count: count == 1),
     ):
         out = folder / f"out{len(options)}{'once' in options}"
-        done = gristmill.unique(folder / "in", out, parts=parts, count=True, **options)
+        done = gristmill.unique(
+            folder / "in", output=out, parts=parts, count=True, **options
+        )
         found = [line for part in parts_of(out) for line in part.split(b"\n")[:-1]]
         assert sorted(found) == sorted(
             b"%7d %s" % (count, line) for line, count in wanted.items() if takes(count)
@@ -64,7 +90,9 @@ def test_one_part_is_what_uniq_prints(options: list[str], tmp_path: Path) -> Non
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a").write_bytes(b"\n".join(lines[:40_000]) + b"\n")
     (tmp_path / "in" / "b.gz").write_bytes(gzip.compress(b"\n".join(lines[40_000:])))
-    run("distinct", tmp_path / "in", tmp_path / "out", "--parts", "1", *options)
+    run("distinct", tmp_path / "in", "-o", tmp_path / "out", "--parts", "1", *options)
+    run("distinct", tmp_path / "in", "-o", tmp_path / "file", *options)
+    printed = written("distinct", tmp_path / "in", *options)
     short = {"--count": "-c", "--repeated": "-d", "--once": "-u"}
     uniq = subprocess.run(
         ["uniq", *(short[option] for option in options)],
@@ -73,6 +101,8 @@ def test_one_part_is_what_uniq_prints(options: list[str], tmp_path: Path) -> Non
         check=True,
     )
     assert parts_of(tmp_path / "out") == [uniq.stdout]
+    assert (tmp_path / "file").read_bytes() == uniq.stdout
+    assert printed == uniq.stdout
 
 
 def test_any_workers_and_memory_give_the_same_bytes(tmp_path: Path) -> None:
@@ -84,30 +114,158 @@ def test_any_workers_and_memory_give_the_same_bytes(tmp_path: Path) -> None:
         (["--workers", "1"], ["--workers", "2", "--memory", "30M"], ["--runner", "processes"])
     ):
         out = tmp_path / f"out{number}"
-        run("distinct", tmp_path / "in", out, "--parts", "3", "--count", *options)
+        run("distinct", tmp_path / "in", "-o", out, "--parts", "3", "--count", *options)
         found.append(parts_of(out))
     assert found[0] == found[1] == found[2]
     assert sum(part.count(b"\n") for part in found[0]) == len(set(lines))
-    plan = report("explain", "distinct", tmp_path / "in", tmp_path / "out", "--parts", "3")
-    assert plan["parts"] == 3
+    explain = ("explain", "distinct", tmp_path / "in", "-o", tmp_path / "out")
+    assert report(*explain, "--parts", "3")["parts"] == 3
+    plan = report(*explain)
+    assert plan["parts"] == 1
+    assert "put together" in plan["reason"]
 
 
-def test_killed_at_any_moment(home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("parts", [("--parts", "3"), ()])
+def test_killed_at_any_moment(parts: tuple[str, ...], home: Path, tmp_path: Path) -> None:
     chance = random.Random(7)
     source, out, wanted = tmp_path / "in", tmp_path / "out", tmp_path / "wanted"
     source.write_bytes(b"\n".join(b"%x" % chance.getrandbits(40) for _ in range(1_000_000)))
-    options = ("--parts", "3", "--memory", "24M")
+    options = (*parts, "--memory", "24M")
     began_s = time.monotonic()
-    run("distinct", source, wanted, *options)
+    run("distinct", source, "-o", wanted, *options)
     took_s = time.monotonic() - began_s
     shutil.rmtree(home, ignore_errors=True)  # of a run that took long
-    killed = killed_again_and_again(["distinct", source, out, *options], home, took_s=took_s)
+    command: list[str | Path] = ["distinct", source, "-o", out, *options]
+    killed = killed_again_and_again(command, home, took_s=took_s)
     assert tree(out) == tree(wanted)
+    assert names(tmp_path) == ["home", "in", "out", "wanted"]
     assert killed >= 1, "the job was over before it could be killed"
+
+
+@pytest.mark.parametrize("sync", [(), ("--no-sync",)])
+def test_killed_while_parts_are_put_together(
+    sync: tuple[str, ...], two_parts: Path, home: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    command = ("distinct", two_parts, "-o", out, "--count", *sync)
+    out.write_text("old")
+    killed = is_killed([*command], home, lambda events: events[-1].get("name") == "commit")
+    if killed:
+        assert out.read_text() == "old"
+        run("resume", "last")
+    wanted = written("distinct", two_parts, "--count")
+    assert out.read_bytes() == wanted
+    assert [name for name in names(tmp_path) if "gristmill" in name] == []
+
+
+def test_a_file_is_the_parts_one_after_another(two_parts: Path, tmp_path: Path) -> None:
+    out, file = tmp_path / "out", tmp_path / "file"
+    run("distinct", two_parts, "-o", out, "--count", "--parts", "2")
+    done = report("distinct", two_parts, "-o", file, "--count")
+    one, other = parts_of(out)
+    assert file.read_bytes() == one + other
+    assert one
+    assert other
+    assert (done["parts"], done["output_bytes"]) == (1, len(one + other))
+    assert done["records"] == (one + other).count(b"\n")
+    assert written("distinct", two_parts, "--count") == one + other
+
+
+def test_a_file_takes_the_place_of_one_that_is_there(tmp_path: Path) -> None:
+    """Also of the input, with its permissions; a file that others hold open stays as it is."""
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_bytes(b"b\na\nb\n")
+    file.chmod(0o640)
+    link.symlink_to("file")
+    with file.open("rb") as before:
+        run("distinct", file, "-o", link)
+        assert before.read() == b"b\na\nb\n"
+    assert file.read_bytes() == b"a\nb\n"
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert link.is_symlink()
+    assert names(tmp_path) == ["file", "link"]
+
+
+def test_what_is_no_file_is_written_and_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"b\na\nb\n")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    process = start("distinct", tmp_path / "in", "-o", pipe)
+    assert pipe.read_bytes() == b"a\nb\n"
+    assert end(process).status == 0
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert written("distinct", tmp_path / "in", "-o", "/dev/stdout") == b"a\nb\n"
+    assert written("distinct", tmp_path / "in", "-o", "-") == b"a\nb\n"
+    assert run("distinct", tmp_path / "in", "-o", "/dev/null").stdout == ""
+    assert names(tmp_path) == ["in", "pipe"]
+
+
+def test_a_job_that_fails_writes_nothing_to_a_stream(tmp_path: Path) -> None:
+    """The end of the input is damaged: the lines before are not printed."""
+    packed = gzip.compress(b"".join(b"%d\n" % number for number in range(100_000)))
+    (tmp_path / "in.gz").write_bytes(packed[:-20])
+    done = run("distinct", tmp_path / "in.gz", status=1, cwd=tmp_path)
+    assert done.stdout == ""
+    assert names(tmp_path) == ["in.gz"]
+
+
+def test_a_reader_that_leaves_ends_the_job_quietly(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"".join(b"%d\n" % number for number in range(200_000)))
+    command = [GRISTMILL, "distinct", str(tmp_path / "in")]
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=clean_environment(),
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"0\n"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 128 + signal.SIGPIPE
+    assert names(tmp_path) == ["in"]
+
+
+def test_python_writes_where_it_is_told(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"b\na\nb\n")
+    done = gristmill.unique(tmp_path / "in", output=tmp_path / "out")
+    assert (tmp_path / "out").read_bytes() == b"a\nb\n"
+    assert (done.parts, done.records, done.output_bytes) == (1, 2, 4)
+    code = f"import gristmill; gristmill.unique({str(tmp_path / 'in')!r})"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert printed.stdout == b"a\nb\n"
+
+
+def test_outputs_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a").write_bytes(b"a\n")
+    for words, says in (
+        (("-o", tmp_path / "in"), "it is a directory"),
+        (("--parts", "2"), "parts go to a directory"),
+        (("--parts", "2", "-o", "/dev/null"), "parts go to a directory"),
+        (("--parts", "2", "-o", tmp_path / "in" / "out"), "lies in an input directory"),
+        (("--json",), "both want standard output"),
+    ):
+        assert says in failure("distinct", tmp_path / "in", *words, status=2)
+    (tmp_path / "there").mkdir()
+    there = ("-o", tmp_path / "there", "--parts", "1")
+    assert "exists" in failure("distinct", tmp_path / "in", *there, status=1)
+
+
+def test_what_went_to_a_stream_is_not_resumed(home: Path, two_parts: Path, tmp_path: Path) -> None:
+    command = ("distinct", two_parts, "--spill-dir", tmp_path)
+    assert is_killed([*command], home, lambda events: events[-1].get("name") == "reduce")
+    assert "cannot be taken back" in failure("resume", "last", status=1)
+    left = [name for name in names(tmp_path) if "gristmill" in name]
+    assert len(left) == 1
+    run("jobs", "prune", "--older-than", "0s")
+    assert [name for name in names(tmp_path) if "gristmill" in name] == []
 
 
 def test_a_line_is_not_once_and_repeated(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"a\n")
-    error = failure("distinct", tmp_path / "in", tmp_path / "out", "--once", "--repeated", status=2)
+    error = failure("distinct", tmp_path / "in", "-o", tmp_path / "out", "--once", "--repeated", status=2)
     assert "no line occurs once and more than once" in error
     assert not (tmp_path / "out").exists()

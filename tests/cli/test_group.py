@@ -88,7 +88,7 @@ def test_any_table_is_grouped(
     asked = {name: ["n"] for name in FIGURES}
     gristmill.group(
         folder / "in",
-        folder / "out",
+        output=folder / "out",
         csv=True,
         by=['"b c",a'],
         count=True,
@@ -123,26 +123,26 @@ def test_any_table_is_grouped(
 def test_a_part_is_in_the_order_of_its_keys(tmp_path: Path) -> None:
     rows = [(str(key), "1") for key in random.Random(1).sample(range(10_000), 3000)]
     (tmp_path / "in.csv").write_bytes(written([("key", "one"), *rows]))
-    run("group", "--csv", "--by", "key", "--sum", "one", tmp_path / "in.csv", tmp_path / "out")
-    found = read(tmp_path / "out")
+    run("group", "--csv", "--by", "key", "--sum", "one", tmp_path / "in.csv", "-o", tmp_path / "out")
+    found = list(csv.reader((tmp_path / "out").read_text().splitlines()))
     assert found[1:] == [[key, "1"] for key in sorted(key for key, _ in rows)]
 
 
 def test_lines_with_fields(tmp_path: Path) -> None:
     (tmp_path / "passwd").write_bytes(b"root:0:/bin/sh\nme:7:/bin/sh\nyou:8:/bin/false")
-    run("group", "-t:", "-b3", "--sum", "2", "--count", tmp_path / "passwd", tmp_path / "out")
-    assert (tmp_path / "out/part-r-00000").read_bytes() == b"/bin/false:1:8\n/bin/sh:2:7\n"
+    run("group", "-t:", "-b3", "--sum", "2", "--count", tmp_path / "passwd", "-o", tmp_path / "out")
+    assert (tmp_path / "out").read_bytes() == b"/bin/false:1:8\n/bin/sh:2:7\n"
     (tmp_path / "blanks").write_bytes(b"  a   1\nb\t2\n\na 4 5\n")
-    run("group", "-b1", "--sum", "2", tmp_path / "blanks", tmp_path / "out2")
-    assert (tmp_path / "out2/part-r-00000").read_bytes() == b"\t0\na\t5\nb\t2\n"
+    run("group", "-b1", "--sum", "2", tmp_path / "blanks", "-o", tmp_path / "out2")
+    assert (tmp_path / "out2").read_bytes() == b"\t0\na\t5\nb\t2\n"
 
 
 def test_no_header_and_no_keys(tmp_path: Path) -> None:
     (tmp_path / "in.tsv").write_bytes(b"\xef\xbb\xbf1\tx\r\n2\ty\r\n")
-    run("group", "--tsv", "--no-header", "--sum", "1", tmp_path / "in.tsv", tmp_path / "out")
-    assert (tmp_path / "out/part-r-00000").read_bytes() == b"3\r\n"
-    run("group", "--tsv", "--by", "x", tmp_path / "in.tsv", tmp_path / "out2")
-    assert (tmp_path / "out2/part-r-00000").read_bytes() == b"x\tcount\r\ny\t1\r\n"
+    run("group", "--tsv", "--no-header", "--sum", "1", tmp_path / "in.tsv", "-o", tmp_path / "out")
+    assert (tmp_path / "out").read_bytes() == b"3\r\n"
+    run("group", "--tsv", "--by", "x", tmp_path / "in.tsv", "-o", tmp_path / "out2")
+    assert (tmp_path / "out2").read_bytes() == b"x\tcount\r\ny\t1\r\n"
 
 
 def test_any_workers_memory_and_runner_give_the_same_bytes(tmp_path: Path) -> None:
@@ -162,13 +162,17 @@ def test_any_workers_memory_and_runner_give_the_same_bytes(tmp_path: Path) -> No
     ):
         out = tmp_path / f"out{at}"
         asked = ["--by", "key", "--mean", "x", "--distinct", "note", "--last", "note", "--count"]
-        run("group", "--csv", *asked, tmp_path / "in", out, "--parts", "3", *options)
+        run("group", "--csv", *asked, tmp_path / "in", "-o", out, "--parts", "3", *options)
         found.append({name: (out / name).read_bytes() for name in names(out) if "part-" in name})
     assert len(found[0]) == 3
     assert found[0] == found[1] == found[2]
     rows = read(tmp_path / "out0")
+    printed = run("group", "--csv", *asked, tmp_path / "in").stdout
+    assert sorted(printed.encode().splitlines()) == sorted(
+        {line for part in found[0].values() for line in part.splitlines()}
+    )
     assert sum(int(row[1]) for row in rows[1:]) == 441_000
-    plan = report("explain", "group", "--csv", "--by", "key", tmp_path / "in", tmp_path / "out")
+    plan = report("explain", "group", "--csv", "--by", "key", tmp_path / "in")
     assert plan["parts"] == 1
 
 
@@ -187,20 +191,20 @@ def test_any_workers_memory_and_runner_give_the_same_bytes(tmp_path: Path) -> No
 )
 def test_wrong_options(options: list[str], said: str, tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"a,n\nx,1\n")
-    assert said in failure("group", *options, tmp_path / "in", tmp_path / "out", status=2)
+    assert said in failure("group", *options, tmp_path / "in", "-o", tmp_path / "out", status=2)
     assert names(tmp_path) == ["in"]
 
 
 def test_wrong_cells_and_rows_are_named(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_bytes(b'a,n\n"x\ny",1\nz,two\n')
-    said = failure("group", "--csv", "--sum", "n", tmp_path / "in.csv", tmp_path / "out")
+    said = failure("group", "--csv", "--sum", "n", tmp_path / "in.csv")
     assert 'sum takes numbers, and "two" is none (column 2' in said
     assert "in.csv" in said
     assert "row 3, line 4" in said
     (tmp_path / "in.csv").write_bytes(b"a,n\nx,1\ny\n")
-    said = failure("group", "--csv", "--by", "a", tmp_path / "in.csv", tmp_path / "out")
+    said = failure("group", "--csv", "--by", "a", tmp_path / "in.csv")
     assert "the row has 1 field, and the header has 2 fields" in said
     (tmp_path / "lines").write_bytes(b"a 1\nb x\n")
-    said = failure("group", "--sum", "2", tmp_path / "lines", tmp_path / "out")
+    said = failure("group", "--sum", "2", tmp_path / "lines")
     assert "line 2" in said
     assert "lines" in said

@@ -31,7 +31,7 @@ FAILING: dict[str, list[str]] = {
     "terasort": ["no", "out"],
     "teravalidate": ["no"],
     "wordcount": ["no", "out"],
-    "distinct": ["no", "out"],
+    "distinct": ["no", "-o", "out"],
     "matchcount": ["x", "no", "out"],
 }
 

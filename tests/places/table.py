@@ -166,8 +166,10 @@ COUNTED = (
     case("wordcount-packed", "wordcount {in}/packed {out} --parts 2"),
     case("wordcount-top", "wordcount {in}/text {out} --top 5 --min 2 --fold-case --tokens [a-z]+"),
     case("matchcount", "matchcount [a-z]+ {in}/text {out}"),
-    case("distinct", "distinct {in}/text {out} --count"),
-    case("distinct-once", "distinct {in}/packed {out} --once --parts 2"),
+    case("distinct", "distinct {in}/text -o {out} --count"),
+    case("distinct-replaces", "distinct {in}/text -o {out}", "distinct {out} -o {out} --count"),
+    case("distinct-once", "distinct {in}/packed -o {out} --once --parts 2"),
+    case("distinct-to-stdout", "distinct {in}/packed --repeated", json=False),
     case("wordcount-nothing", "wordcount {in}/nothing {out} --parts 2"),
     case(
         "wordcount-compressed-runs",

@@ -359,6 +359,7 @@ fn shared() -> Arc<UserTaskPlan> {
         compression: Default::default(),
         attempts: PathBuf::from("/data/attempts"),
         uploads_to: None,
+        is_one_file: false,
     })
 }
 

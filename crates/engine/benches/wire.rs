@@ -181,6 +181,7 @@ fn user_task_plan() -> Arc<UserTaskPlan> {
         compression: Default::default(),
         attempts: folder("attempts"),
         uploads_to: None,
+        is_one_file: false,
     })
 }
 

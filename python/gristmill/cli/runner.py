@@ -48,8 +48,7 @@ def run_command(command: str, *, as_json: bool, history: bool = False, **values:
     """
     check_paths(command, values)
     name = click.get_current_context().info_name or command  # `grep` of `grep --counts`
-    to_stdout = command == "sort" and not values["check"] and values["output"] in (None, "-")
-    if to_stdout and as_json:
+    if commands()[command].prints(values) and as_json:
         fail(command, "cannot read the options: --json and the records both want standard output.")
         return WRONG
     with signals.deferred() as pending:
@@ -118,7 +117,7 @@ def check_paths(command: str, values: Mapping[str, Value]) -> None:
                 f"{_shown_name(command)} reads files, not standard input (-)",
                 "save it to a file first, and name that; ./- is a file of this name",
             )
-    if command != "sort" and values.get("output") == "-":
+    if not commands()[command].writes_streams and values.get("output") == "-":
         raise Refused("the output is a directory, not standard output (-)", DASH)
 
 

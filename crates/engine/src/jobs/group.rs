@@ -8,7 +8,7 @@
 //! are empty are no values. Sums are exact until they are written.
 
 use super::kind::Described;
-use super::mapreduce::{NativeJob, RecordsAsked, wrong_option};
+use super::mapreduce::{NativeJob, NativeOutput, RecordsAsked, wrong_option};
 use super::tables::{FieldWriter, Fields, FieldsAsked, InputTable};
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::aggregate::Aggregate;
@@ -31,7 +31,11 @@ options! {
         inputs: Vec<Location> = argument(
             "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
         ),
-        output: Location = argument("The directory to make."),
+        output: Option<Location> = option(
+            "standard output",
+            "The file to write. If it exists, the finished output replaces it in one step, also if it is an input. With --parts: \
+             a new directory.",
+        ).short("o"),
         by: Vec<String> = option(
             "all rows are one group",
             "The columns whose values make a group, with commas between them: by name, or by number from 1 on. Repeatable.",
@@ -46,7 +50,7 @@ options! {
         distinct: Vec<String> = option("none", "Columns whose different values are counted."),
         first: Vec<String> = option("none", "Columns to take the first value of, in the order of the input."),
         last: Vec<String> = option("none", "Columns to take the last value of."),
-        csv: bool = option("off", "The input is a table with commas, quotes and a header; so is each part of the output."),
+        csv: bool = option("off", "The input is a table with commas, quotes and a header; so is the output."),
         tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
         no_header: bool = option("off", "The table has no header: columns have numbers, from 1 on."),
         field_separator: Option<String> = option(
@@ -54,8 +58,8 @@ options! {
             "The byte between fields of lines, or of a table; \\t is a tab, \\0 is NUL.",
         ).short("t"),
         parts: Option<usize> = option(
-            "one for each 256 MB of input",
-            "How many part files. The hash of a key decides its part; a part is in the order of its keys.",
+            "one file",
+            "Write the output as N files, part-r-00000 and so on, in a directory. The hash of a key decides its part.",
         ),
     }
 }
@@ -66,14 +70,14 @@ impl Described for GroupSpec {
         function: Some("group"),
         help: "Group rows of tables, or lines with fields, by columns: counts, sums, means, percentiles and other figures.",
         details: "A row of each group: its key, then the figures, in the order of this help.",
-        example: "gristmill group --csv --by city --sum price --mean price orders.csv by-city/",
+        example: "gristmill group --csv --by city --sum price --mean price orders.csv -o by-city.csv",
         python: r#"
 >>> import tempfile, gristmill
 >>> from pathlib import Path
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     _ = Path(folder, "table").write_text("city,price\nRome,2\nBern,0.5\nRome,3\n")
-...     report = gristmill.group(f"{folder}/table", f"{folder}/out", csv=True, by=["city"], sum=["price"])
-...     print(Path(folder, "out/part-r-00000").read_text(), end="")
+...     report = gristmill.group(f"{folder}/table", output=f"{folder}/out", csv=True, by=["city"], sum=["price"])
+...     print(Path(folder, "out").read_text(), end="")
 city,price_sum
 Bern,0.5
 Rome,5
@@ -174,13 +178,13 @@ impl NativeJob for GroupSpec {
         vec![&self.inputs]
     }
 
-    fn directory(&self) -> &Location {
-        &self.output
+    fn output(&self) -> NativeOutput<'_> {
+        NativeOutput::of_options(self.output.as_ref(), self.parts)
     }
 
     fn parts(&self) -> Result<Option<usize>> {
         Ok(match self.by.is_empty() {
-            true => Some(1),
+            true => self.parts.or(Some(1)),
             false => self.parts,
         })
     }

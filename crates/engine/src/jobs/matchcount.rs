@@ -6,7 +6,7 @@
 use gristmill_grep::PatternOptions;
 
 use super::kind::Described;
-use super::mapreduce::{NativeJob, pattern_of};
+use super::mapreduce::{NativeJob, NativeOutput, pattern_of};
 use super::tables::InputTable;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::error::Result;
@@ -60,8 +60,8 @@ impl NativeJob for MatchcountSpec {
         vec![&self.inputs]
     }
 
-    fn directory(&self) -> &Location {
-        &self.output
+    fn output(&self) -> NativeOutput<'_> {
+        NativeOutput::Directory(&self.output)
     }
 
     fn parts(&self) -> Result<Option<usize>> {

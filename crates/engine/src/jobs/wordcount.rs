@@ -5,7 +5,7 @@
 use gristmill_grep::PatternOptions;
 
 use super::kind::Described;
-use super::mapreduce::{NativeJob, pattern_of, wrong_option};
+use super::mapreduce::{NativeJob, NativeOutput, pattern_of, wrong_option};
 use super::tables::InputTable;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::error::Result;
@@ -69,8 +69,8 @@ impl NativeJob for WordcountSpec {
         vec![&self.inputs]
     }
 
-    fn directory(&self) -> &Location {
-        &self.output
+    fn output(&self) -> NativeOutput<'_> {
+        NativeOutput::Directory(&self.output)
     }
 
     fn parts(&self) -> Result<Option<usize>> {

@@ -47,6 +47,18 @@ pub enum UserCodeCommand {
     Native,
 }
 
+/// What is made of the files of the tasks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum OutputForm {
+    /// A directory that has them.
+    #[default]
+    Directory,
+    /// One file: they are put together, in the order of their names.
+    File,
+    /// The same on a stream: this one, or standard output.
+    Stream(Option<PathBuf>),
+}
+
 /// Options of a job of user code, as given.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -78,8 +90,14 @@ pub struct MapReduceSpec {
     pub splits: Vec<UserTaskSplit>,
     /// How many partitions are reduced; 0 where the maps' output is the job's.
     pub partitions: u32,
-    /// The directory to make.
+    /// The directory or the file to make; nothing of a stream.
     pub output: Location,
+    /// What of them it is. Those of user code are directories.
+    #[serde(skip)]
+    pub form: OutputForm,
+    /// How many bytes each of the tasks' files begins with that one file of all, or a stream, has only at its beginning.
+    #[serde(skip)]
+    pub header_bytes: u64,
     /// Tries of a task.
     #[serde(default)]
     pub attempts: Option<usize>,

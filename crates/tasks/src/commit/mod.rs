@@ -37,7 +37,7 @@ pub use file::FileStaging;
 pub use in_place::{InPlace, finish_in_place};
 pub use job_folder::{ARCHIVES, JobFolder, SCRIPT_FOLDER, is_of_scripts};
 pub use ownership::Ownership;
-pub use send::{send_file, send_file_again};
+pub use send::{send_file, send_file_again, sent_again};
 pub use spill_dirs::{SpillDirs, check_directory, check_room, notice_of_runs};
 pub use upload::{UploadCommitter, end_uploads_to};
 pub use upload_target::home_of;

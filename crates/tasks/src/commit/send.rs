@@ -96,9 +96,17 @@ pub fn send_file_again(
     files: (&Location, &Location),
     sending: impl Fn() -> Option<Arc<PartUploader>>,
 ) -> Result<Upload> {
-    again(&stores.requests().stop, FIRST_WAIT, || {
+    sent_again(stores, || {
         send_file(stores, files, sending().as_ref(), &|| Ok(()))
     })
+}
+
+/// What `send` gives, which is begun anew as [`send_file_again`] does it.
+///
+/// # Errors
+/// Those of `send`, of the last time.
+pub fn sent_again<T>(stores: &Stores, send: impl FnMut() -> Result<T>) -> Result<T> {
+    again(&stores.requests().stop, FIRST_WAIT, send)
 }
 
 fn again<T>(stop: &Stop, mut wait: Duration, mut send: impl FnMut() -> Result<T>) -> Result<T> {

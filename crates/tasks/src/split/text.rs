@@ -37,6 +37,19 @@ pub struct TextSplits {
     pub stride: u64,
 }
 
+impl TextSplits {
+    /// Of lines: about so many bytes each, small files together.
+    pub fn of_lines(bytes: u64) -> Self {
+        TextSplits {
+            split_min: bytes,
+            split_max: bytes,
+            cut: true,
+            combine: true,
+            stride: 1,
+        }
+    }
+}
+
 /// Splits of an input: about so many, each within the bounds below.
 const SPLITS_WANTED: u64 = 32;
 const SPLIT_MIN_BYTES: u64 = 1 << 20;

@@ -168,6 +168,7 @@ mod tests {
                 compression: Default::default(),
                 attempts: folder.into(),
                 uploads_to: None,
+                is_one_file: false,
             });
             TaskSpec::User(UserTaskSpec {
                 plan,

@@ -87,11 +87,10 @@ def _check_streams(context: click.Context) -> None:
         value = context.params[option.name]
         if option.kind in ("path", "paths") and "-" in (value if _is_several(value) else (value,)):
             raise _of_this_machine("input" if option.name != "output" else "output", context)
-    if name == "sort":
-        if not context.params["inputs"]:
-            raise _of_this_machine("input", context)
-        if context.params["output"] is None and not context.params["check"]:
-            raise _of_this_machine("output", context)
+    if name == "sort" and not context.params["inputs"]:
+        raise _of_this_machine("input", context)
+    if commands()[name].prints(context.params):
+        raise _of_this_machine("output", context)
 
 
 def _of_this_machine(stream: str, context: click.Context) -> Refused:

@@ -2,8 +2,8 @@
 
 Of teragen and terasort: on stdout, a few lines for people. Of teravalidate: on stdout, its report,
 line for line as Hadoop's TeraValidate writes it, and on stderr one line that says how things stand.
-Of sort: nothing but to a person at a terminal, on stderr. Of user code: what it did, and
-its counters; of scripts, on stderr, as Hadoop does.
+Of those that can write to stdout, sort and distinct: nothing but to a person at a terminal, on
+stderr. Of user code: what it did, and its counters; of scripts, on stderr, as Hadoop does.
 """
 
 import sys
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gristmill.names import to_json
-from gristmill.options import Value
+from gristmill.options import Value, commands
 from gristmill.report import JobReport
 from gristmill.terminal import console
 from gristmill.units import WORTH_A_RATE_BYTES, show_bytes, show_count, show_rate, show_seconds
@@ -30,9 +30,10 @@ def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
         console.say(*(line for entry in report.report for line in entry.split("\n")))
         if report.error is None:
             console.note(_verdict(report), *cost_lines(report)[:1])
-    elif report.command == "sort":
-        if report.error is None and console.is_terminal(sys.stderr) and not values["check"]:
-            console.note(*_sorted(report), *_limits(report, values))
+    elif commands()[report.command].writes_streams:
+        is_whole = report.error is None and not values.get("check")
+        if is_whole and console.is_terminal(sys.stderr):
+            console.note(*_written(report), *_limits(report, values))
     elif report.error is None:
         durable = "durable" if report.durable else "not waited until durable"
         console.say(
@@ -138,13 +139,13 @@ def _limits(report: JobReport, values: Mapping[str, Value]) -> list[str]:
     return bottleneck_lines(report, folder) if report.command in ("sort", "terasort") else []
 
 
-def _sorted(report: JobReport) -> list[str]:
+def _written(report: JobReport) -> list[str]:
+    what = f"{show_count(report.records, 'record')}, {show_bytes(report.output_bytes)}"
+    if report.command != "sort":
+        return [f"{what}, {_proof(report)}", *cost_lines(report)]
     spilled = report.counters.get("SPILLED_RUNS", 0)
-    return [
-        f"{show_count(report.records, 'record')}, {show_bytes(report.output_bytes)},"
-        f" in order, checksum {report.checksum}, {show_count(spilled, 'run')}",
-        *cost_lines(report),
-    ]
+    proof = f"in order, checksum {report.checksum}, {show_count(spilled, 'run')}"
+    return [f"{what}, {proof}", *cost_lines(report)]
 
 
 def cost_lines(report: JobReport) -> list[str]:

@@ -3,7 +3,7 @@
 use crate::jobs::steps::RunningJob;
 use crate::jobs::steps::explain::{PlannedRuns, memory};
 use crate::plan::explain::{Explanation, PlannedStage};
-use crate::plan::mapreduce::{MapReduceSpec, UserCodeCommand};
+use crate::plan::mapreduce::{MapReduceSpec, OutputForm, UserCodeCommand};
 use crate::plan::spill::MemoryLayout;
 use gristmill_base::error::Result;
 
@@ -32,6 +32,12 @@ pub(super) fn of_plan(
     } else {
         "the files of the map tasks are the output"
     };
+    let (parts, joined) = match spec.form {
+        OutputForm::Directory => (if reduces { partitions } else { splits }, ""),
+        OutputForm::File | OutputForm::Stream(_) => {
+            (1, "; what the reduces write is put together at the end")
+        }
+    };
     let runs = match reduces {
         true => PlannedRuns::Unknown,
         false => PlannedRuns::None,
@@ -47,10 +53,10 @@ pub(super) fn of_plan(
     }
     let explained = Explanation {
         mode: if reduces { "runs" } else { "maps" },
-        reason: reason.to_owned(),
+        reason: format!("{reason}{joined}"),
         reservations,
         runs: (!reduces).then_some(0),
-        parts: if reduces { partitions } else { splits },
+        parts,
         fan_in: memory_layout.fan_in(),
         passes: (!reduces).then_some(0),
         stages,

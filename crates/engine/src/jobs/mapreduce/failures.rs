@@ -117,6 +117,7 @@ mod tests {
             compression: Default::default(),
             attempts: "o".into(),
             uploads_to: None,
+            is_one_file: false,
         };
         UserTaskSpec {
             plan: plan.into(),

@@ -5,17 +5,22 @@
 //!    └────files, where nothing is reduced──────────────────────────────────────▲
 //! ```
 //!
+//! Native jobs can have the files put together to one, or to a stream, in the place of a directory (`destination.rs`).
+//!
 //! A [`UserTaskExecutor`](gristmill_tasks::task::UserTaskExecutor) does the tasks. What this proves is that every split was
 //! consumed whole, that every pair which the maps put out (or their combiners made of them) came to a reducer, and
 //! that every file is as long as its task said. Only files of the attempts that count are published.
 
 mod contents;
 mod definition;
+mod destination;
 mod explain;
 mod failures;
 mod idle;
 mod inputs;
+mod joined;
 mod native;
+mod native_output;
 mod outcome;
 mod promote;
 mod skew;
@@ -28,9 +33,10 @@ use serde::Deserialize;
 
 pub use self::definition::FilesOfCode;
 use self::definition::JobDefinition;
+use self::destination::{Destination, check_form};
 pub(super) use self::native::{NativeJob, RecordsAsked, pattern_of, work_of, wrong_option};
+pub(super) use self::native_output::NativeOutput;
 use self::outcome::MapReduceOutcome;
-use self::promote::promote;
 use self::stages::MapReduce;
 use super::kind::{Described, JobKind};
 use super::steps::remote_inputs::remote_input_names;
@@ -44,12 +50,8 @@ use gristmill_base::budget::{Budget, JobMemory};
 use gristmill_base::error::{Error, Result};
 use gristmill_base::record::shape::{PairShape, Shape};
 use gristmill_base::sync::lock;
-use gristmill_storage::input::InputFile;
-use gristmill_storage::io::crc::crc_of;
-use gristmill_tasks::commit::{Committer, OutputManifest, check_file_name};
 use gristmill_tasks::task::{
     FailureFolder, InProcess, JobShared, NodeContext, RETRY, TaskContext, UserTaskExecutor,
-    UserTaskFile,
 };
 
 /// How often what has read a map's output is done again, since the map was lost, and gave something else when it was done
@@ -124,6 +126,7 @@ fn run_native(
 /// What a job would do.
 fn explain(job: &RunningJob<'_>, spec: &MapReduceSpec) -> Result<Explanation> {
     spec.check()?;
+    check_form(job, spec)?;
     let memory_layout = memory_layouts_of(job, spec, job.room())?;
     let remote = remote_input_names(job.store(), &spec.files, spec.input_bytes())?;
     job.with_stores(explain::of_plan(job, spec, &memory_layout)?, &remote)
@@ -133,15 +136,16 @@ fn run(job: &mut RunningJob<'_>, definition: &JobDefinition) -> Result<()> {
     let environment = job.environment;
     let store = &*environment.store;
     let spec = &definition.spec;
+    check_form(job, spec)?;
     let files = inputs::files(store, spec, job.resumed.is_some())?;
     let room = job.room_for(&files);
     let memory_layout = memory_layouts_of(job, spec, room)?;
     job.watched
         .planned(|| explain::of_plan(job, spec, &memory_layout));
-    let committer = stage(job, definition, &files)?;
-    let (_spill, folders) = job.run_folders(&*committer)?;
+    let destination = Destination::begin(job, definition, &files)?;
+    let folders = destination.folders(job)?;
     if spec.partitions > 0 {
-        job.tell_of_runs(&folders);
+        job.tell_of_runs(&folders.runs);
     }
     let budget = budget(job, spec);
     let node =
@@ -154,13 +158,12 @@ fn run(job: &mut RunningJob<'_>, definition: &JobDefinition) -> Result<()> {
     };
     let context = TaskContext::new(shared, node, InProcess::Nothing);
     let outcome = Arc::new(Mutex::new(MapReduceOutcome::default()));
-    let attempts = committer.folder().attempts_place()?;
-    let uploads = store.publisher(&spec.output).map(|_| spec.output.clone());
+    let attempts = &folders.attempts;
     let places = OutputLocations {
-        runs: folders,
-        output: committer.folder().staged(),
+        runs: folders.runs.clone(),
+        output: destination.staged(),
         names: Vec::new(),
-        uploads: uploads.into_iter().collect(),
+        uploads: destination.sent_to(job, spec).into_iter().collect(),
         shape: PairShape.kind(),
         unique: false,
         codes: None,
@@ -169,7 +172,7 @@ fn run(job: &mut RunningJob<'_>, definition: &JobDefinition) -> Result<()> {
     };
     let ahead_bytes = spec.ahead_bytes(room.budget_bytes, job.workers);
     let out = Arc::clone(&outcome);
-    let plan = MapReduce::new(spec, memory_layout, ahead_bytes, (&places, &attempts), out).plan();
+    let plan = MapReduce::new(spec, memory_layout, ahead_bytes, (&places, attempts), out).plan();
     let (retries, reduce_retries) = spec.retries();
     let policy = RetryPolicy {
         retries,
@@ -186,37 +189,7 @@ fn run(job: &mut RunningJob<'_>, definition: &JobDefinition) -> Result<()> {
     native::tell_encodings(&mut job.report);
     unless_changed(&context, ended)?;
     outcome.prove(spec)?;
-    commit(job, definition, (committer, &attempts), outcome)
-}
-
-/// Publishes the files of the attempts that count.
-fn commit(
-    job: &mut RunningJob<'_>,
-    definition: &JobDefinition,
-    (committer, attempts): (Box<dyn Committer + '_>, &Path),
-    mut outcome: MapReduceOutcome,
-) -> Result<()> {
-    let spec = &definition.spec;
-    job.begin_commit()?;
-    let uploads = outcome.uploads();
-    let names = promote(&*committer, attempts, (&outcome, &uploads))?;
-    // What is uploaded cannot be read before it is published.
-    if let (true, Some(work)) = (spec.one_schema && uploads.is_empty(), &definition.work) {
-        let (staged, stop) = (committer.folder().staged(), job.control.flag());
-        let files: Vec<_> = outcome.files().map(|(_, file)| file).collect();
-        for file in work.give_one_schema(&staged, &files, &stop)? {
-            let crc = crc_of(committer.folder().disk(), &staged.join(&file.name))?;
-            outcome.renew(UserTaskFile { crc, ..file });
-        }
-    }
-    let success = outcome.success(&job.report)?;
-    outcome.fill_report(job, spec);
-    let made = OutputManifest {
-        names: &names,
-        uploads: &uploads,
-        success: &success,
-    };
-    job.publish(committer, &made)
+    destination.commit(job, definition, (attempts, outcome))
 }
 
 /// Where the job keeps what its user code fails at, if it keeps anything.
@@ -250,27 +223,6 @@ fn budget(job: &RunningJob<'_>, spec: &MapReduceSpec) -> Budget {
         UserCodeCommand::Mapreduce => Budget::new(job.memory_bytes),
         UserCodeCommand::Streaming | UserCodeCommand::Native => job.budget(),
     }
-}
-
-/// The job's folder, with what the job is: kept before the history says so, and found unchanged before anything is.
-fn stage<'env>(
-    job: &RunningJob<'env>,
-    definition: &JobDefinition,
-    files: &[InputFile],
-) -> Result<Box<dyn Committer + 'env>> {
-    let spec = &definition.spec;
-    let inputs = files.get(..spec.files.len()).unwrap_or(files);
-    let output = JobOutput::Directory(&spec.output);
-    let Some(replayed) = job.resumed else {
-        let committer = job.committer(output, (&[], 0))?;
-        definition.keep(&*committer)?;
-        job.take_inputs(inputs, definition.hash.clone())?;
-        return Ok(committer);
-    };
-    job.take_inputs(inputs, definition.hash.clone())?;
-    let names = replayed.files_of_tasks();
-    names.iter().try_for_each(|name| check_file_name(name))?;
-    job.committer(output, (&names, 0))
 }
 
 /// How memory is shared by tasks, and by passes over their runs.

@@ -8,10 +8,12 @@ use gristmill_grep::{Pattern, PatternOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::native_output::NativeOutput;
 use crate::jobs::kind::JobKind;
 use crate::jobs::registry::JobSpec;
 use crate::jobs::report::JobReport;
-use crate::jobs::steps::{JobOutput, RunningJob};
+use crate::jobs::steps::refusal::TO_STREAM;
+use crate::jobs::steps::{JobOutput, RunningJob, refusal};
 use crate::jobs::tables::{InputTable, RequestedKey, RowsForm, Starts, beginning_of_file};
 use crate::plan::amount::check_count;
 use crate::plan::explain::Explanation;
@@ -24,9 +26,9 @@ use gristmill_base::record::table_keys::TableSource;
 use gristmill_storage::input::InputFile;
 use gristmill_storage::location::Location;
 use gristmill_storage::stores::Stores;
+use gristmill_tasks::split::input_files;
 use gristmill_tasks::split::several_lines::moved;
 use gristmill_tasks::split::text::{TextSplit, TextSplits, codec_of, text_splits};
-use gristmill_tasks::split::{check_outside, input_files};
 use gristmill_tasks::task::{
     NOT_DECODED, NativeExecutor, NativeSplit, Operator, RecordForm, SplitData, UserTaskExecutor,
     UserTaskSplit,
@@ -37,8 +39,8 @@ pub(in crate::jobs) trait NativeJob: CommandOptions + Debug + Send + Sync {
     /// The files that are read, of each of its inputs.
     fn inputs(&self) -> Vec<&[Location]>;
 
-    /// The directory that is made.
-    fn directory(&self) -> &Location;
+    /// What is made.
+    fn output(&self) -> NativeOutput<'_>;
 
     /// How many parts it has, if not as many as its input calls for.
     ///
@@ -92,13 +94,9 @@ pub(in crate::jobs) fn work_of(
     work.ok_or_else(|| Error::bug("run a task", "the job has no code of its own"))
 }
 
-/// What runs the tasks of a job whose inputs are these tables, if they are tables.
-fn executor(
-    native: &impl NativeJob,
-    store: Arc<Stores>,
-    (tables, definition): (&[InputTable], String),
-) -> Result<NativeExecutor> {
-    let forms = match native.records()? {
+/// How the records of each input are told from each other, where these are the tables.
+fn forms_of(native: &impl NativeJob, tables: &[InputTable]) -> Result<Vec<RecordForm>> {
+    Ok(match native.records()? {
         RecordsAsked::Lines => native.inputs().iter().map(|_| RecordForm::Lines).collect(),
         RecordsAsked::Fields(separator) => {
             let form = |_: &&[Location]| RecordForm::Fields(separator);
@@ -108,14 +106,27 @@ fn executor(
             let keys = tables.iter().map(|table| table.keys.clone());
             keys.map(RecordForm::Rows).collect()
         }
-    };
-    let work = (native.operator(tables)?, forms);
-    Ok(NativeExecutor::new(store, work, definition.into_bytes()))
+    })
 }
 
 impl<J: NativeJob> JobKind for J {
     fn output(&self) -> Option<JobOutput<'_>> {
-        Some(JobOutput::Directory(self.directory()))
+        match NativeJob::output(self) {
+            NativeOutput::Directory(target) => Some(JobOutput::Directory(target)),
+            NativeOutput::File(target) => Some(JobOutput::File(target)),
+            NativeOutput::Stream(_) | NativeOutput::PartsOfStream => None,
+        }
+    }
+
+    fn writes_stream(&self) -> bool {
+        NativeJob::output(self).is_stream()
+    }
+
+    fn resumable(&self) -> Result<()> {
+        match self.writes_stream() {
+            true => Err(refusal(TO_STREAM, "name an output")),
+            false => Ok(()),
+        }
     }
 
     fn work(
@@ -124,29 +135,31 @@ impl<J: NativeJob> JobKind for J {
         tables: &[InputTable],
         definition: &str,
     ) -> Result<Option<Arc<dyn UserTaskExecutor>>> {
-        let work = executor(self, store, (tables, definition.to_owned()))?;
-        Ok(Some(Arc::new(work)))
+        let work = (self.operator(tables)?, forms_of(self, tables)?);
+        let definition = definition.as_bytes().to_vec();
+        Ok(Some(Arc::new(NativeExecutor::new(store, work, definition))))
     }
 
     fn explain(&self, job: &RunningJob<'_>) -> Result<Explanation> {
-        let (spec, tables) = plan(self, job, false)?;
-        self.operator(&tables)?;
-        super::explain(job, &spec)
+        super::explain(job, &Planned::of(self, job, false)?.spec)
     }
 
     fn run(&self, job: &mut RunningJob<'_>) -> Result<()> {
-        let (spec, tables) = plan(self, job, true)?;
+        let planned = Planned::of(self, job, true)?;
+        let forms = forms_of(self, &planned.tables)?;
         let definition = NativeDefinition {
-            options: RawValue::from_string(job.asked.options.to_owned())
-                .map_err(|error| Error::bug("keep a job's definition", error.to_string()))?,
-            tables,
+            options: RawValue::from_string(job.asked.options.to_owned()).map_err(not_kept)?,
+            tables: planned.tables,
         };
-        let text = serde_json::to_string(&definition)
-            .map_err(|error| Error::bug("keep a job's definition", error.to_string()))?;
+        let definition = serde_json::to_vec(&definition).map_err(not_kept)?;
         let store = Arc::clone(&job.environment.store);
-        let work = executor(self, store, (&definition.tables, text))?;
-        super::run_native(job, spec, Arc::new(work))
+        let work = NativeExecutor::new(store, (planned.operator, forms), definition);
+        super::run_native(job, planned.spec, Arc::new(work))
     }
+}
+
+fn not_kept(error: serde_json::Error) -> Error {
+    Error::bug("keep a job's definition", error.to_string())
 }
 
 /// The error of an option that makes no sense.
@@ -180,62 +193,67 @@ fn good_split(input_bytes: u64, workers: usize) -> u64 {
     even.clamp(SPLIT_MIN_BYTES, SPLIT_MAX_BYTES)
 }
 
-/// The plan, and the tables that its inputs are. Where rows begin is looked at only if it is to be run.
-fn plan(
-    native: &impl NativeJob,
-    job: &RunningJob<'_>,
-    runs: bool,
-) -> Result<(MapReduceSpec, Vec<InputTable>)> {
-    let asked = native.records()?;
-    if !matches!(asked, RecordsAsked::Rows(_)) {
+/// A native job that is planned.
+struct Planned {
+    spec: MapReduceSpec,
+    /// The tables that its inputs are.
+    tables: Vec<InputTable>,
+    operator: Box<dyn Operator>,
+}
+
+impl Planned {
+    /// Looks at the options, then at the inputs; at where rows begin only if the job is to be run.
+    fn of(native: &impl NativeJob, job: &RunningJob<'_>, runs: bool) -> Result<Self> {
+        let asked = native.records()?;
         native.operator(&[])?;
-    }
-    let (parts, output) = (native.parts()?, native.directory());
-    check_count("parts", parts, PARTITIONS_MAX)?;
-    let mut files = Vec::new();
-    for paths in native.inputs() {
-        check_outside(job.store(), paths, output)?;
-        files.push(input_files(job.store(), paths)?);
-    }
-    let bytes = |files: &[InputFile]| files.iter().map(|file| file.stat.bytes).sum::<u64>();
-    let input_bytes: u64 = files.iter().map(|files| bytes(files)).sum();
-    let split = good_split(input_bytes, job.workers);
-    let (mut splits, mut tables) = (Vec::new(), Vec::new());
-    for (input, files) in files.iter().enumerate() {
-        let how = TextSplits {
-            split_min: split,
-            split_max: split,
-            cut: true,
-            combine: true,
-            stride: 1,
-        };
-        let mut found = text_splits(job.store(), files, &how)?;
-        if let RecordsAsked::Rows(asked) = &asked
-            && let Some((form, keys)) = asked.get(input)
-        {
-            let mut table = table_of(job, *form, files)?;
-            table.find_columns(keys.clone())?;
-            if runs {
-                found = at_rows(job, (files, form.delimiter), found)?;
+        let (parts, written) = (native.parts()?, NativeJob::output(native));
+        check_count("parts", parts, PARTITIONS_MAX)?;
+        let mut files = Vec::new();
+        for paths in native.inputs() {
+            written.check(job.store(), paths)?;
+            files.push(input_files(job.store(), paths)?);
+        }
+        let all = files.iter().flatten();
+        let input_bytes: u64 = all.map(|file| file.stat.bytes).sum();
+        let split_bytes = good_split(input_bytes, job.workers);
+        let (mut splits, mut tables) = (Vec::new(), Vec::new());
+        for (input, files) in files.iter().enumerate() {
+            let mut found = text_splits(job.store(), files, &TextSplits::of_lines(split_bytes))?;
+            if let RecordsAsked::Rows(asked) = &asked
+                && let Some((form, keys)) = asked.get(input)
+            {
+                let mut table = table_of(job, *form, files)?;
+                table.find_columns(keys.clone())?;
+                if runs {
+                    found = at_rows(job, (files, form.delimiter), found)?;
+                }
+                tables.push(table);
             }
-            tables.push(table);
+            for pieces in found {
+                splits.push(UserTaskSplit {
+                    bytes: pieces.iter().map(|piece| piece.bytes).sum(),
+                    what: SplitData::of(&NativeSplit { input, pieces })?,
+                });
+            }
         }
-        for pieces in found {
-            splits.push(UserTaskSplit {
-                bytes: pieces.iter().map(|piece| piece.bytes).sum(),
-                what: SplitData::of(&NativeSplit { input, pieces })?,
-            });
-        }
+        let operator = native.operator(&tables)?;
+        let (output, form) = written.planned();
+        let spec = MapReduceSpec {
+            command: UserCodeCommand::Native,
+            splits,
+            files: files.into_iter().flatten().map(|file| file.path).collect(),
+            partitions: parts.unwrap_or_else(|| default_parts(input_bytes)) as u32,
+            output,
+            form,
+            header_bytes: operator.header().len() as u64,
+            ..MapReduceSpec::default()
+        };
+        Ok(Planned {
+            spec,
+            tables,
+            operator,
+        })
     }
-    let spec = MapReduceSpec {
-        command: UserCodeCommand::Native,
-        splits,
-        files: files.into_iter().flatten().map(|file| file.path).collect(),
-        partitions: parts.unwrap_or_else(|| default_parts(input_bytes)) as u32,
-        output: output.clone(),
-        ..MapReduceSpec::default()
-    };
-    Ok((spec, tables))
 }
 
 /// Reads the headers of the files of a table.

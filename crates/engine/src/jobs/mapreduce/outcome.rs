@@ -7,11 +7,12 @@ use serde::Serialize;
 
 use super::failures::StageFailures;
 use super::idle::Finished;
+use super::joined::joined_bytes;
 use super::skew::uneven;
 use crate::jobs::report::JobReport;
 use crate::jobs::steps::RunningJob;
 use crate::jobs::success::success_bytes;
-use crate::plan::mapreduce::MapReduceSpec;
+use crate::plan::mapreduce::{MapReduceSpec, OutputForm};
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::objects::Upload;
 use gristmill_tasks::spill::SpilledRun;
@@ -180,20 +181,28 @@ impl MapReduceOutcome {
         let report = &mut job.report;
         let (maps, reduces) = (&self.maps.sum, &self.reduces.sum);
         report.input_bytes = maps.bytes_in;
-        report.output_bytes = self.files().map(|(_, file)| file.bytes).sum();
+        let parts = || self.files().map(|(_, file)| file.bytes);
+        // What is put together is read once more.
+        let (output_bytes, count, read_again) = match spec.form {
+            OutputForm::Directory => (parts().sum(), parts().count(), 0),
+            OutputForm::File | OutputForm::Stream(_) => {
+                (joined_bytes(parts(), spec.header_bytes), 1, parts().sum())
+            }
+        };
+        report.output_bytes = output_bytes;
         report.records = if spec.partitions > 0 {
             reduces.records_out
         } else {
             maps.records_out
         };
-        report.parts = self.files().count();
+        report.parts = count;
         report.count("MAP_INPUT_RECORDS", maps.records_in);
         report.count("MAP_OUTPUT_RECORDS", maps.records_out);
         report.count("MAP_OUTPUT_BYTES", maps.bytes_out);
         report.count("MAP_SKIPPED_RECORDS", maps.skipped);
         // Each run is read once: by a pass, or by the reduces.
         let runs = self.stored_bytes + self.passed_bytes;
-        let apart = runs + self.replaced_bytes;
+        let apart = runs + self.replaced_bytes + read_again;
         report.count("FILE_BYTES_READ", maps.bytes_in + apart);
         report.count("FILE_BYTES_WRITTEN", report.output_bytes + apart);
         report.count("LAUNCHED_MAPS", spec.splits.len() as u64);

@@ -24,25 +24,34 @@ pub(super) fn promote(
     for (folder, file) in outcome.files() {
         check_file_name(&file.name)?;
         if !names.insert(file.name.clone()) {
-            return Err(Error::new(
-                Kind::BadInput,
-                "collect the output",
-                "two tasks wrote a file of this name",
-            )
-            .with("name", show_path(&file.name))
-            .advise("put the task's number into the name"));
+            return Err(same_name(&file.name));
         }
         if sent.contains(&committer.path_of(&file.name)) {
             continue;
         }
-        if folder.parent() != Some(attempts) {
-            return Err(
-                Error::bug("collect the output", "an attempt wrote elsewhere").with_path(folder),
-            );
-        }
+        check_folder(folder, attempts)?;
         stage_file(committer, folder, file)?;
     }
     Ok(names.into_iter().collect())
+}
+
+/// Fails unless a folder is that of an attempt.
+pub(super) fn check_folder(folder: &Path, attempts: &Path) -> Result<()> {
+    match folder.parent() == Some(attempts) {
+        true => Ok(()),
+        false => {
+            let error = Error::bug("collect the output", "an attempt wrote elsewhere");
+            Err(error.with_path(folder))
+        }
+    }
+}
+
+/// The error of two tasks that wrote a file of one name.
+pub(super) fn same_name(name: &Path) -> Error {
+    let message = "two tasks wrote a file of this name";
+    Error::new(Kind::BadInput, "collect the output", message)
+        .with("name", show_path(name))
+        .advise("put the task's number into the name")
 }
 
 /// Moves a file of an attempt to where the output is made.

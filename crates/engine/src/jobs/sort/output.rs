@@ -12,7 +12,6 @@
 //! Decision: docs/decisions/cluster-streams.md.
 
 use std::ops::Range;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,28 +19,24 @@ use super::input::SortInput;
 use super::plan::ranges;
 use super::{SortOutcome, SortSpec};
 use crate::jobs::runs::{RunOutcome, Targets};
-use crate::jobs::steps::{self, OutputLocations, RunningJob, check_apart};
+use crate::jobs::steps::{
+    self, OutputLocations, PartReader, RunningJob, WrittenPart, check_apart, no_parts_in_stream,
+    open_stream, stream_writer,
+};
 use crate::jobs::success::{PartProof, Success, success_bytes};
 use crate::plan::sort::part_name;
 use gristmill_base::error::{Error, Kind, Result, show_bytes};
 use gristmill_base::record::checksum::Hex;
 use gristmill_base::record::shape::ShapeKind;
 use gristmill_storage::codec::Codec;
-use gristmill_storage::io::stream::{File, StreamWriter, open_to_write, standard};
+use gristmill_storage::io::stream::{File, StreamWriter};
 use gristmill_storage::location::{Location, parent_of};
 use gristmill_storage::objects::{OBJECT_BYTES_MAX, Upload};
 use gristmill_storage::sorted_run::RunCompression;
-use gristmill_storage::staged::staged;
 use gristmill_storage::stores::Stores;
-use gristmill_storage::{Caching, Caps, WriteFile as _};
+use gristmill_storage::{Caps, WriteFile as _};
 use gristmill_tasks::commit::{Committer, OutputManifest};
 use gristmill_tasks::task::{MergeTarget, WholeFile};
-
-/// What standard output is called in errors.
-const STDOUT: &str = "standard output";
-
-/// What is copied to a stream at once.
-const PIECE_BYTES: usize = 1 << 20;
 
 /// Most parts of an output.
 const PARTS_MAX: usize = 10_000;
@@ -102,8 +97,8 @@ impl<'a> SortOutput<'a> {
                 SortTarget::Parts(committer, names)
             }
             (_, Some(path), _) => {
-                let opened = open_to_write(path, &job.control.flag())?;
-                SortTarget::Stream(opened, path.to_owned())
+                let (opened, name) = open_stream(job, Some(path))?;
+                SortTarget::Stream(opened, name)
             }
             (Some(target), None, None) => {
                 if codec.is_none() && job.store().sends_parts(target) {
@@ -112,8 +107,8 @@ impl<'a> SortOutput<'a> {
                 SortTarget::File(job.committer(steps::JobOutput::File(target), (&[], 0))?)
             }
             (None, None, _) => {
-                let stdout = standard(std::io::stdout().as_fd(), STDOUT, true)?;
-                SortTarget::Stream(stdout, STDOUT.into())
+                let (stdout, name) = open_stream(job, None)?;
+                SortTarget::Stream(stdout, name)
             }
         };
         Ok(SortOutput { place, codec })
@@ -257,41 +252,19 @@ fn collected<'a>(job: &RunningJob<'a>, spec: &SortSpec) -> Option<&'a Location> 
 
 /// Writes files that were collected to a stream.
 fn write_stream(job: &RunningJob<'_>, stream: Option<&Path>, files: &[Upload]) -> Result<()> {
-    let sink = match stream {
-        Some(path) => {
-            let opened = open_to_write(path, &job.control.flag())?;
-            StreamWriter::new(opened, path.to_owned(), job.control.flag())
-        }
-        None => {
-            let stdout = standard(std::io::stdout().as_fd(), STDOUT, true)?;
-            StreamWriter::new(stdout, STDOUT.into(), job.control.flag())
-        }
+    let (sink, mut written) = (stream_writer(job, stream)?, 0);
+    let reader = PartReader {
+        stores: job.store(),
+        alive: &|| job.check_cancelled(),
     };
-    let mut written = 0;
     for file in files {
-        let lies_at = staged(file.path.as_typed(), &file.id)?;
-        let opened = job.store().open(&lies_at, Caching::Cached)?;
-        let (mut piece, mut at, mut crc) = (vec![0; PIECE_BYTES], 0, crc32fast::Hasher::new());
-        while at < file.bytes() {
-            let read = opened.read_at(&mut piece, at)?;
-            let data = piece.get(..read).filter(|data| !data.is_empty());
-            let data = data.ok_or_else(|| changed(&lies_at))?;
+        reader.read(&WrittenPart::staged(file)?, &mut |data| {
             sink.write_at(data, written)?;
-            crc.update(data);
-            (at, written) = (at + read as u64, written + read as u64);
-        }
-        if crc.finalize() != file.crc() {
-            return Err(changed(&lies_at));
-        }
+            written += data.len() as u64;
+            Ok(())
+        })?;
     }
     Ok(())
-}
-
-fn changed(file: &Location) -> Error {
-    let message = "what the nodes sent was changed on the disk of this machine";
-    Error::new(Kind::Io, "write the output", message)
-        .with_path(file.as_typed())
-        .advise("check that disk, then run the job again")
 }
 
 impl SortSpec {
@@ -305,10 +278,7 @@ impl SortSpec {
                 format!("parts is {parts}, and at most {PARTS_MAX} are made"),
                 "give a smaller number",
             ),
-            Some(_) if !self.writes_file() => wrong(
-                "parts go to a directory, and the output is a stream".to_owned(),
-                "name a directory that is not there yet: -o DIR",
-            ),
+            Some(_) if !self.writes_file() => Err(no_parts_in_stream()),
             _ => Ok(()),
         }
     }

@@ -21,7 +21,9 @@ mod proof;
 pub(super) mod refusal;
 pub(super) mod remote_inputs;
 mod replayed;
+mod stream;
 mod tasks;
+mod written_part;
 
 pub(super) use self::directory::{OutputDirectory, Proven, check_apart};
 pub(super) use self::job::RunningJob;
@@ -29,4 +31,6 @@ pub(super) use self::job_request::{JobOutput, JobRequest};
 pub(super) use self::output_locations::OutputLocations;
 pub(super) use self::refusal::{OPERATION, refusal};
 pub(super) use self::replayed::ReplayedHistory;
+pub(super) use self::stream::{no_parts_in_stream, open_stream, stream_writer};
 pub(super) use self::tasks::unless_changed;
+pub(super) use self::written_part::{PartReader, WrittenPart};

@@ -23,10 +23,10 @@ use crate::runner::{Control, FoundRuns};
 use gristmill_base::error::{Error, Result};
 use gristmill_base::sync::lock;
 use gristmill_base::sys::threads::begin_in;
-use gristmill_storage::LocalDisk;
 use gristmill_storage::io::crc::crc_of;
 use gristmill_storage::objects::Upload;
 use gristmill_storage::sorted_run::RunFile;
+use gristmill_storage::{FileKind, LocalDisk};
 use gristmill_tasks::commit::is_of_scripts;
 use gristmill_tasks::spill::{BucketSizes, SpilledRun};
 use gristmill_tasks::task::{
@@ -119,6 +119,10 @@ impl OutputVerifier<'_> {
                 }
             }
         }
+        let output = store.stat(&self.places.output)?.map(|found| found.kind);
+        if output != Some(FileKind::Directory) {
+            return Ok(()); // one file, which is put together anew
+        }
         let left = store.list(&self.places.output)?;
         left.iter().try_for_each(|path| store.remove(path))
     }
@@ -129,7 +133,7 @@ impl OutputVerifier<'_> {
             let mut pairs = task.files.iter().zip(&task.uploads);
             let is_sent = |(file, upload): (&UserTaskFile, &Upload)| {
                 (file.bytes, file.crc) == (upload.bytes(), Some(upload.crc()))
-                    && upload.path.as_typed().ends_with(&file.name)
+                    && self.is_place_of(upload, file)
                     && self.is_uploaded(upload)
             };
             return task.files.len() == task.uploads.len() && pairs.all(is_sent);
@@ -145,6 +149,11 @@ impl OutputVerifier<'_> {
             let place = attempts.join(&task.folder).join(&file.name);
             is_same(&place, file) || is_same(&self.places.output.join(&file.name), file)
         })
+    }
+
+    /// Whether a file was sent to where it belongs: to its name, or to that of the one file that all make.
+    fn is_place_of(&self, upload: &Upload, file: &UserTaskFile) -> bool {
+        upload.path.as_typed().ends_with(&file.name) || self.places.uploads.contains(&upload.path)
     }
 
     /// The run as it was reported, if it is there and is that one.
@@ -451,6 +460,7 @@ mod tests {
             compression: RunCompression::None,
             attempts: "/before/attempts".into(),
             uploads_to: Some("s3://b/out".into()),
+            is_one_file: false,
         };
         let spec = TaskSpec::User(UserTaskSpec {
             plan: Arc::new(plan),

@@ -182,6 +182,7 @@ fn work() -> impl Strategy<Value = TaskSpec> {
                 ahead_bytes: chunk_bytes as u64 / 8,
                 compression: COMPRESSIONS[buffer_bytes % 3],
                 uploads_to: Some(attempts.join("out").into()),
+                is_one_file: chunk_bytes % 2 == 1,
                 attempts,
             });
             TaskSpec::User(UserTaskSpec { plan, work })

@@ -65,8 +65,10 @@ pub struct UserTaskPlan {
     /// The folder of the attempts' folders.
     #[serde(with = "gristmill_base::names")]
     pub attempts: PathBuf,
-    /// The output, where it is in an object store.
+    /// The output, where files are sent to it.
     pub uploads_to: Option<Location>,
+    /// Whether the output is one file: then what is sent has its name, and is put together by the job.
+    pub is_one_file: bool,
 }
 
 impl UserTaskSpec {
@@ -107,7 +109,7 @@ impl UserTaskSpec {
         failures.take((disk, agents), spec, &executor, kept)
     }
 
-    /// Sends the files of a task to the object store that the output is in, if it is in one.
+    /// Sends the files of a task to where the output is put together, if that is not beside the attempts.
     fn send_files(
         &self,
         report: &mut UserTaskReport,
@@ -121,7 +123,10 @@ impl UserTaskSpec {
         let sending = context.sending(output, longest.unwrap_or(0));
         for file in &mut report.files {
             let from = report.folder.join(&file.name);
-            let to = output.join(&file.name);
+            let to = match self.plan.is_one_file {
+                true => output.clone(),
+                false => output.join(&file.name),
+            };
             let upload = send_file(
                 stores,
                 (&Location::from(from.clone()), &to),
