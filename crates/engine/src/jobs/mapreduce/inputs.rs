@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::plan::mapreduce::MapReduceSpec;
+use crate::plan::mapreduce::{MapReduceSpec, OutputForm};
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::input::InputFile;
 use gristmill_storage::io::at_once::at_once;
@@ -34,7 +34,8 @@ struct Piece {
     found: FoundVersion,
 }
 
-/// The input's files, and behind them the side files; none of them is the output.
+/// The input's files, and behind them the side files; none of them lies in an output directory. One file may take the place of
+/// one of them.
 pub(super) fn files(
     store: &Stores,
     spec: &MapReduceSpec,
@@ -45,7 +46,7 @@ pub(super) fn files(
         false => found(spec),
     };
     let file = |path: &Location| {
-        if path.lies_in(&spec.output) {
+        if spec.form == OutputForm::Directory && path.lies_in(&spec.output) {
             let message = "the output directory holds an input";
             return Err(Error::new(Kind::BadOption, "write the output", message)
                 .with_path(path.as_typed())

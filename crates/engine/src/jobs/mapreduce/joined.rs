@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::outcome::MapReduceOutcome;
 use super::promote::{check_folder, same_name};
-use crate::jobs::steps::{PartReader, RunningJob, WrittenPart};
+use crate::jobs::steps::{PartReader, RunningJob, WrittenPart, check_length};
 use crate::plan::mapreduce::MapReduceSpec;
 use gristmill_base::error::{Error, Result};
 use gristmill_storage::io::sequential::Sequential;
@@ -53,6 +53,7 @@ impl<'a> Joined<'a> {
     pub(super) fn write_file(&self, committer: &dyn Committer) -> Result<Option<Upload>> {
         let (store, place) = (self.job.store(), committer.path_of("".as_ref()));
         if store.publisher(&place).is_some() {
+            check_length(store, &place, ("output", self.bytes()))?;
             return sent_again(store, || self.send(&place)).map(Some);
         }
         let (disk, path) = (committer.folder().disk(), committer.folder().staged());

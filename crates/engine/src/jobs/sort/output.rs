@@ -20,18 +20,18 @@ use super::plan::ranges;
 use super::{SortOutcome, SortSpec};
 use crate::jobs::runs::{RunOutcome, Targets};
 use crate::jobs::steps::{
-    self, OutputLocations, PartReader, RunningJob, WrittenPart, check_apart, no_parts_in_stream,
-    open_stream, stream_writer,
+    self, OutputLocations, PartReader, RunningJob, WrittenPart, check_apart, check_length,
+    no_parts_in_stream, open_stream, stream_writer,
 };
 use crate::jobs::success::{PartProof, Success, success_bytes};
 use crate::plan::sort::part_name;
-use gristmill_base::error::{Error, Kind, Result, show_bytes};
+use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::record::checksum::Hex;
 use gristmill_base::record::shape::ShapeKind;
 use gristmill_storage::codec::Codec;
 use gristmill_storage::io::stream::{File, StreamWriter};
 use gristmill_storage::location::{Location, parent_of};
-use gristmill_storage::objects::{OBJECT_BYTES_MAX, Upload};
+use gristmill_storage::objects::Upload;
 use gristmill_storage::sorted_run::RunCompression;
 use gristmill_storage::stores::Stores;
 use gristmill_storage::{Caps, WriteFile as _};
@@ -43,18 +43,6 @@ const PARTS_MAX: usize = 10_000;
 
 /// The longest key that the proof of a part names.
 const SHOWN_KEY_BYTES: usize = 256;
-
-/// Fails where a store takes no object of so many bytes.
-fn check_length(target: &Location, bytes: u64) -> Result<()> {
-    if bytes <= OBJECT_BYTES_MAX {
-        return Ok(());
-    }
-    let (bytes, most) = (show_bytes(bytes), show_bytes(OBJECT_BYTES_MAX));
-    let message = format!("the input has {bytes}, and an object of a store has at most {most}");
-    Err(Error::new(Kind::BadOption, "write the output", message)
-        .with_path(target.as_typed())
-        .advise("write a directory of parts, each of them an object"))
-}
 
 /// What a task writes of an output of so many bytes, about.
 pub(super) fn output_share(bytes: u64) -> u64 {
@@ -101,8 +89,8 @@ impl<'a> SortOutput<'a> {
                 SortTarget::Stream(opened, name)
             }
             (Some(target), None, None) => {
-                if codec.is_none() && job.store().sends_parts(target) {
-                    check_length(target, input.bytes())?;
+                if codec.is_none() {
+                    check_length(job.store(), target, ("input", input.bytes()))?;
                 }
                 SortTarget::File(job.committer(steps::JobOutput::File(target), (&[], 0))?)
             }

@@ -28,6 +28,7 @@ mod written_part;
 pub(super) use self::directory::{OutputDirectory, Proven, check_apart};
 pub(super) use self::job::RunningJob;
 pub(super) use self::job_request::{JobOutput, JobRequest};
+pub(super) use self::output::check_length;
 pub(super) use self::output_locations::OutputLocations;
 pub(super) use self::refusal::{OPERATION, refusal};
 pub(super) use self::replayed::ReplayedHistory;

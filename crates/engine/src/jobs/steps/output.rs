@@ -8,9 +8,10 @@ use super::job::RunningJob;
 use super::job_request::JobOutput;
 use crate::history::event::{FileVersion, OutputBefore};
 use crate::plan::disk::RunDisk;
-use gristmill_base::error::Result;
+use gristmill_base::error::{Error, Kind, Result, show_bytes};
 use gristmill_storage::agents::AGENT_PLACE;
 use gristmill_storage::location::Location;
+use gristmill_storage::objects::OBJECT_BYTES_MAX;
 use gristmill_storage::sorted_run::RunCompression;
 use gristmill_storage::stores::Stores;
 use gristmill_storage::{Caching, LocalDisk};
@@ -259,6 +260,25 @@ impl<'env> RunningJob<'env> {
         self.report.durable = self.is_durable();
         Ok(true)
     }
+}
+
+/// Fails where an output is one object of a store that takes none of so many bytes, which what is named has.
+///
+/// # Errors
+/// It is so.
+pub(in crate::jobs) fn check_length(
+    store: &Stores,
+    target: &Location,
+    (what, bytes): (&str, u64),
+) -> Result<()> {
+    if bytes <= OBJECT_BYTES_MAX || !store.sends_parts(target) {
+        return Ok(());
+    }
+    let (bytes, most) = (show_bytes(bytes), show_bytes(OBJECT_BYTES_MAX));
+    let message = format!("the {what} has {bytes}, and an object of a store has at most {most}");
+    Err(Error::new(Kind::BadOption, "write the output", message)
+        .with_path(target.as_typed())
+        .advise("write a directory of parts, each of them an object"))
 }
 
 /// What is read of a proof, whatever kind of job wrote it.
