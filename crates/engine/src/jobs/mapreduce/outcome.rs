@@ -182,29 +182,28 @@ impl MapReduceOutcome {
         let (maps, reduces) = (&self.maps.sum, &self.reduces.sum);
         report.input_bytes = maps.bytes_in;
         let parts = || self.files().map(|(_, file)| file.bytes);
-        // What is put together is read once more.
-        let (output_bytes, count, read_again) = match spec.form {
-            OutputForm::Directory => (parts().sum(), parts().count(), 0),
+        let parts_bytes: u64 = parts().sum();
+        (report.output_bytes, report.parts) = match spec.form {
+            OutputForm::Directory => (parts_bytes, parts().count()),
             OutputForm::File | OutputForm::Stream(_) => {
-                (joined_bytes(parts(), spec.header_bytes), 1, parts().sum())
+                (joined_bytes(parts(), spec.header_bytes), 1)
             }
         };
-        report.output_bytes = output_bytes;
         report.records = if spec.partitions > 0 {
             reduces.records_out
         } else {
             maps.records_out
         };
-        report.parts = count;
         report.count("MAP_INPUT_RECORDS", maps.records_in);
         report.count("MAP_OUTPUT_RECORDS", maps.records_out);
         report.count("MAP_OUTPUT_BYTES", maps.bytes_out);
         report.count("MAP_SKIPPED_RECORDS", maps.skipped);
         // Each run is read once: by a pass, or by the reduces.
         let runs = self.stored_bytes + self.passed_bytes;
-        let apart = runs + self.replaced_bytes + read_again;
+        let apart = runs + self.replaced_bytes;
         report.count("FILE_BYTES_READ", maps.bytes_in + apart);
-        report.count("FILE_BYTES_WRITTEN", report.output_bytes + apart);
+        // By tasks: that their files are put together at the end is no work of theirs.
+        report.count("FILE_BYTES_WRITTEN", parts_bytes + apart);
         report.count("LAUNCHED_MAPS", spec.splits.len() as u64);
         report.count("NUM_FAILED_MAPS", self.failures.maps.count());
         report.warnings.extend(self.failures.warnings(spec));
