@@ -143,16 +143,17 @@ def command_of(command: Command) -> JobCommand:
             *more,
             JSON,
         ],
-        context_settings=help_options(command.name),
+        context_settings=help_options(command),
         callback=partial(run_command, command.name),
         example=command.example,
         arguments=[(_argument_metavar(option), option.help) for option in positional],
     )
 
 
-def help_options(command: str) -> dict[str, list[str]]:
+def help_options(command: Command) -> dict[str, list[str]]:
     """Return by which options a command shows its help: GNU sort's -h is another thing."""
-    return {"help_option_names": ["--help"] if command == "sort" else ["-h", "--help"]}
+    has_own = any(option.short == "h" for option in command.options)
+    return {"help_option_names": ["--help"] if has_own else ["-h", "--help"]}
 
 
 def _parameter(command: str, option: Option) -> click.Parameter:
@@ -162,7 +163,7 @@ def _parameter(command: str, option: Option) -> click.Parameter:
             nargs=-1 if option.kind == "paths" else 1,
             required=not option.default,
             metavar=_argument_metavar(option),
-            type=str,
+            type=_type_of(option),
             shell_complete=_completer_of(option),
         )
     names, attributes = _named(option)

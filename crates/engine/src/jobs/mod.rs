@@ -34,6 +34,7 @@ mod tables;
 mod teragen;
 mod terasort;
 mod teravalidate;
+mod top;
 mod wordcount;
 
 pub use environment::Environment;

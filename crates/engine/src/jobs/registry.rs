@@ -24,6 +24,7 @@ use super::steps::{JobOutput, JobRequest};
 use super::teragen::TeragenSpec;
 use super::terasort::TerasortSpec;
 use super::teravalidate::TeravalidateSpec;
+use super::top::TopSpec;
 use super::wordcount::WordcountSpec;
 use crate::plan::table::{CommandOptions as _, CommandSpec, Common};
 use crate::runner::On;
@@ -48,6 +49,7 @@ const KINDS: &[Registered] = &[
     Registered::kind::<MatchcountSpec>(),
     Registered::kind::<DistinctSpec>(),
     Registered::kind::<GroupSpec>(),
+    Registered::kind::<TopSpec>(),
     Registered::kind::<Resume>(),
     Registered::kind::<Mapreduce>(),
 ];

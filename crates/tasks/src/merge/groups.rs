@@ -126,6 +126,12 @@ impl MergedGroups {
         self.feed.pair().1
     }
 
+    /// What the present pair is ordered by within its group, where keys are ordered.
+    pub fn order(&self) -> &[u8] {
+        let key = self.feed.pair().0;
+        key.get(self.group.len()..).unwrap_or_default()
+    }
+
     /// The present group's number, from 1 on; of all groups, at the end.
     pub fn number(&self) -> u64 {
         self.number

@@ -59,10 +59,10 @@ pub use runs::{AgentFolders, MergeRun, RunPlan};
 pub use spec::{TaskReport, TaskSpec, TypedTask, run_task};
 pub use user::{
     Combined, CombinedStates, CountedKeys, ExecutorKind, ExecutorSpec, FailedAt, FailureFolder,
-    KeySelection, LargestGroup, LetterCase, LineKeys, Mapper, NOT_DECODED, NativeExecutor,
-    NativeSplit, NodeEnvironment, ON_AGENT, Operator, OutputLine, Pairs, PartWriter,
-    ProcessPoolExecutor, RETRY, RecordForm, Records, Reducer, SplitData, UserAttemptSpec,
-    UserTaskExecutor, UserTaskFile, UserTaskKind, UserTaskReport, UserTaskSplit, feed_of,
-    group_mark, key_types, streaming,
+    FirstRecords, FirstWanted, KeySelection, LargestGroup, LetterCase, LineKeys, Mapper,
+    NOT_DECODED, NativeExecutor, NativeSplit, NextRecord, NodeEnvironment, ON_AGENT, Operator,
+    OutputLine, Pairs, PartWriter, ProcessPoolExecutor, RETRY, RecordForm, Records, Reducer,
+    SplitData, UserAttemptSpec, UserTaskExecutor, UserTaskFile, UserTaskKind, UserTaskReport,
+    UserTaskSplit, feed_of, group_mark, key_types, streaming,
 };
 pub use verify::{Proved, verify};

@@ -70,7 +70,7 @@ class _Explain(CommandGroup):
             callback=partial(_explain, cmd_name),
             example=found.example.replace("gristmill ", "gristmill explain ", 1),
             arguments=job.arguments,
-            context_settings=help_options(cmd_name),
+            context_settings=help_options(found),
         )
 
 

@@ -6,8 +6,9 @@ use gristmill_gnu_keys::Keys;
 
 use super::SortSpec;
 use super::input::SortInput;
+use crate::jobs::tables::name_tables;
 use crate::plan::format::RecordFormat;
-use gristmill_base::error::{Error, JobOption, Kind, Result};
+use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::record::shape::{EndedLineShape, Keyed, Shape};
 use gristmill_storage::stores::Stores;
 use gristmill_tasks::spill::keyed::lines_of;
@@ -74,7 +75,7 @@ impl SortKeys {
     /// They are not GNU sort's, or the records are not lines.
     pub(super) fn of(spec: &SortSpec) -> Result<Option<Self>> {
         let words = words_of(spec);
-        let keys = parse_keys(&words).map_err(|error| name_tables(error, spec))?;
+        let keys = parse_keys(&words).map_err(|error| name_tables(error, &spec.key))?;
         if keys.is_plain() && !keys.zero_terminated() {
             return Ok(None);
         }
@@ -118,21 +119,6 @@ impl SortKeys {
             (line.len(), code.len(), line.ends_with(&[self.lines().end]))
         })))
     }
-}
-
-/// Advises to say that the input is a table, where a key that is wrong looks like the name of a column.
-fn name_tables(error: Error, spec: &SortSpec) -> Error {
-    let is_field = |key: &String| key.starts_with(|first: char| first.is_ascii_digit());
-    let has_words = |key: &String| key.contains(':');
-    if spec
-        .key
-        .iter()
-        .all(|key| key.is_empty() || is_field(key) && !has_words(key))
-    {
-        return error;
-    }
-    let table = [JobOption::Csv.named(), JobOption::Tsv.named()];
-    error.advise_options("for a column of a table give {} or {}", table)
 }
 
 /// The options of the order as words.

@@ -10,7 +10,7 @@ pub(in crate::jobs) use self::columns::InputTable;
 pub(in crate::jobs) use self::cuts::Starts;
 pub(in crate::jobs) use self::fields::{FieldWriter, Fields, FieldsAsked};
 pub(in crate::jobs) use self::header::{beginning, beginning_of_file};
-pub(in crate::jobs) use self::requested_keys::{RequestedKey, asked_in_all, wrong};
+pub(in crate::jobs) use self::requested_keys::{RequestedKey, asked_in_all, name_tables, wrong};
 
 use std::os::unix::ffi::OsStrExt;
 

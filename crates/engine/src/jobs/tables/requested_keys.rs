@@ -6,7 +6,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::error::{Error, JobOption, Kind, Result};
 use gristmill_base::names;
 use gristmill_base::record::table::{fields_of, value_of};
 
@@ -105,6 +105,20 @@ pub(in crate::jobs) fn order_like(word: &[u8]) -> Option<&'static str> {
     };
     let mut known = ORDERS.iter().map(|(known, _)| *known);
     known.find(|known| is_like(known))
+}
+
+/// Advises to say that the input is a table, where a key of lines that is wrong looks like the name of a column.
+pub(in crate::jobs) fn name_tables(error: Error, keys: &[String]) -> Error {
+    let is_field = |key: &String| key.starts_with(|first: char| first.is_ascii_digit());
+    let has_words = |key: &String| key.contains(':');
+    if keys
+        .iter()
+        .all(|key| key.is_empty() || is_field(key) && !has_words(key))
+    {
+        return error;
+    }
+    let table = [JobOption::Csv.named(), JobOption::Tsv.named()];
+    error.advise_options("for a column of a table give {} or {}", table)
 }
 
 pub(in crate::jobs) fn wrong(message: impl Into<String>) -> Error {

@@ -24,8 +24,8 @@ use gristmill_storage::Caching;
 use gristmill_storage::io::sequential::Sequential;
 use gristmill_storage::stores::Stores;
 
-/// Groups of a reduce between two signs of life.
-const GROUPS_A_BEAT: u64 = 1 << 12;
+/// Pairs of a reduce between two signs of life.
+const PAIRS_A_BEAT: u64 = 1 << 12;
 
 /// Bits of a position for the records of a split.
 const RECORD_BITS: u32 = 40;
@@ -133,12 +133,12 @@ impl NativeExecutor {
         };
         part.file.append(self.operator.header())?;
         let mut reducer = self.operator.reducer(spec.chunk_bytes)?;
-        let mut told = 0;
+        let (mut beat, mut told) = (0, 0);
         while reducer.next(&mut groups, &mut part)? {
-            if groups.number().is_multiple_of(GROUPS_A_BEAT) {
-                let (_, bytes) = groups.seen();
+            let (pairs, bytes) = groups.seen();
+            if pairs - beat >= PAIRS_A_BEAT {
                 attempt.progress(bytes - told)?;
-                told = bytes;
+                (beat, told) = (pairs, bytes);
             }
         }
         reducer.end(&mut part)?;

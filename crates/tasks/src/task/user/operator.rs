@@ -70,7 +70,7 @@ pub trait Mapper {
 
 /// Reduces the groups of one partition.
 pub trait Reducer {
-    /// Goes to the next group, and writes what becomes of it; false where there is none.
+    /// Writes what becomes of the next group, or of some more of one with many pairs; false where there is no more.
     ///
     /// # Errors
     /// The group does not fit in memory, or cannot be read or written.
