@@ -159,11 +159,13 @@ impl TopSpec {
     fn line_keys(&self) -> Result<Keys> {
         let mut words = vec!["-s".to_owned()];
         words.extend(self.letters().chars().map(|letter| format!("-{letter}")));
-        let separator = self.field_separator.as_ref();
-        words.extend(separator.map(|given| format!("-t{given}")));
-        match self.key.is_empty() {
-            true => words.push("-k1".to_owned()), // to the end of the line
-            false => words.extend(self.key.iter().map(|key| format!("-k{key}"))),
+        let mut valued =
+            |letter: &str, value: &str| words.extend([letter.to_owned(), value.to_owned()]);
+        let separator = self.field_separator.iter();
+        separator.for_each(|value| valued("-t", value));
+        self.key.iter().for_each(|value| valued("-k", value));
+        if self.key.is_empty() {
+            valued("-k", "1"); // to the end of the line
         }
         parse_keys(&words).map_err(|error| name_tables(error, &self.key))
     }
