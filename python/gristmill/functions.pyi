@@ -5,7 +5,7 @@ from typing import Literal
 from gristmill.names import StrPath
 from gristmill.report import JobReport
 
-__all__ = ["matchcount", "resume", "sort", "teragen", "terasort", "teravalidate", "unique", "wordcount"]
+__all__ = ["group", "matchcount", "resume", "sort", "teragen", "terasort", "teravalidate", "top_records", "unique", "wordcount"]
 
 def sort(
     inputs: StrPath | Iterable[StrPath] | None = ...,
@@ -665,6 +665,255 @@ def unique(
         ...     print(Path(folder, "lines/part-r-00000").read_text(), end="")
         a
         b
+    """
+
+def group(
+    inputs: StrPath | Iterable[StrPath],
+    output: StrPath,
+    *,
+    by: str | Iterable[str] | None = ...,
+    count: bool = ...,
+    sum: str | Iterable[str] | None = ...,
+    mean: str | Iterable[str] | None = ...,
+    min: str | Iterable[str] | None = ...,
+    max: str | Iterable[str] | None = ...,
+    median: str | Iterable[str] | None = ...,
+    percentile: str | Iterable[str] | None = ...,
+    distinct: str | Iterable[str] | None = ...,
+    first: str | Iterable[str] | None = ...,
+    last: str | Iterable[str] | None = ...,
+    csv: bool = ...,
+    tsv: bool = ...,
+    no_header: bool = ...,
+    field_separator: str | None = ...,
+    parts: int | None = ...,
+    memory: int | str | None = ...,
+    workers: int | None = ...,
+    runner: Literal["threads", "processes"] = ...,
+    on: Literal["local", "ray"] = ...,
+    nodes: int | None = ...,
+    collect: bool = ...,
+    spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    store_option: Mapping[str, str] | Iterable[str] | None = ...,
+    overwrite: bool = ...,
+    no_sync: bool = ...,
+    replication: int | None = ...,
+    block_size: int | str | None = ...,
+    history: bool = ...,
+) -> JobReport:
+    r"""Group rows of tables, or lines with fields, by columns: counts, sums, means, percentiles and other figures.
+
+    A row of each group: its key, then the figures, in the order of this help.
+
+    Args:
+        inputs: Files, or directories whose files are read (not those whose names begin with _ or
+            .); compressed ones, too.
+        output: The directory to make.
+        by: The columns whose values make a group, with commas between them: by name, or by number
+            from 1 on. Repeatable. By default all rows are one group.
+        count: How many rows a group has.
+        sum: Columns to add up; exact, as all figures here. By default none.
+        mean: Columns to take the mean of. By default none.
+        min: Columns to take the least value of. Cells that are no numbers compare by their bytes,
+            and are below all numbers. By default none.
+        max: Columns to take the greatest value of, compared in the same way. By default none.
+        median: Columns to take the median of, the lower one of two; its values must fit in memory,
+            for each group. By default none.
+        percentile: P:COLUMN, such as 95:latency: the least value that P percent of the values do
+            not exceed. Repeatable. By default none.
+        distinct: Columns whose different values are counted. By default none.
+        first: Columns to take the first value of, in the order of the input. By default none.
+        last: Columns to take the last value of. By default none.
+        csv: The input is a table with commas, quotes and a header; so is each part of the output.
+        tsv: The same with tabs. With another separator: --csv -t ';'.
+        no_header: The table has no header: columns have numbers, from 1 on.
+        field_separator: The byte between fields of lines, or of a table; \t is a tab, \0 is NUL. By
+            default blanks.
+        parts: How many part files. The hash of a key decides its part; a part is in the order of
+            its keys. By default one for each 256 MB of input.
+        memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
+            is available.
+        workers: How many tasks run at once. The output does not depend on it. By default one for
+            each core.
+        runner: Where tasks run: in threads of this process, or in worker processes. The output does
+            not depend on it. By default threads.
+        on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
+            this machine). On the command line also http://HOST:8265, the address of a Ray
+            dashboard: Gristmill submits the command to that cluster. The output does not depend on
+            it. By default local.
+        nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
+            default all of them.
+        collect: Write the output of a job on a cluster on the machine where it was started. Then
+            the nodes need not see the output directory.
+        spill_dir: A directory for sorted runs, which are written when the input is larger than
+            memory. Repeatable: Gristmill uses the first with enough room. By default beside the
+            output; the current directory if that is not on a disk of this machine, or TMPDIR if
+            nothing can be made there; on a cluster, the temporary directory of each node.
+        compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
+            them smaller. Spares space for runs, and time where their disk is slow. The output does
+            not depend on it. By default none.
+        store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
+            (path or virtual), connect_timeout and request_timeout (seconds),
+            max_concurrent_requests. By default as the environment and ~/.aws say.
+        overwrite: Replace the output directory if it exists. On a local disk this is one step;
+            elsewhere readers may see no output, or a part of it, for a moment. An output that is
+            one file is always replaced.
+        no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
+            configured.
+        block_size: How long the output's blocks are in HDFS, such as 128MiB: a multiple of 512
+            bytes. By default as Hadoop is configured.
+        history: Keep the job's history also if it takes less than a second.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, or the input is not what the job needs.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: The output exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read, or the output cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "table").write_text("city,price\nRome,2\nBern,0.5\nRome,3\n")
+        ...     report = gristmill.group(f"{folder}/table", f"{folder}/out", csv=True, by=["city"], sum=["price"])
+        ...     print(Path(folder, "out/part-r-00000").read_text(), end="")
+        city,price_sum
+        Bern,0.5
+        Rome,5
+    """
+
+def top_records(
+    number: int,
+    inputs: StrPath | Iterable[StrPath],
+    output: StrPath,
+    *,
+    key: str | Iterable[str] | None = ...,
+    by: str | Iterable[str] | None = ...,
+    ties: str | None = ...,
+    csv: bool = ...,
+    tsv: bool = ...,
+    no_header: bool = ...,
+    field_separator: str | None = ...,
+    numeric_sort: bool = ...,
+    general_numeric_sort: bool = ...,
+    human_numeric_sort: bool = ...,
+    version_sort: bool = ...,
+    month_sort: bool = ...,
+    ignore_case: bool = ...,
+    ignore_leading_blanks: bool = ...,
+    reverse: bool = ...,
+    parts: int | None = ...,
+    memory: int | str | None = ...,
+    workers: int | None = ...,
+    runner: Literal["threads", "processes"] = ...,
+    on: Literal["local", "ray"] = ...,
+    nodes: int | None = ...,
+    collect: bool = ...,
+    spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    store_option: Mapping[str, str] | Iterable[str] | None = ...,
+    overwrite: bool = ...,
+    no_sync: bool = ...,
+    replication: int | None = ...,
+    block_size: int | str | None = ...,
+    history: bool = ...,
+) -> JobReport:
+    r"""Keep the N records that a sort would put first, of all or of each group, without sorting the others.
+
+    As `sort -s | head -n N` does. For those with the largest price: --csv --key price:num:desc.
+
+    Args:
+        number: How many records, of all or of each group.
+        inputs: Files, or directories whose files are read (not those whose names begin with _ or
+            .); compressed ones, too.
+        output: The directory to make.
+        key: A key, as of `gristmill sort`. With --csv or --tsv, columns with commas between them,
+            by name or number: price:num:desc,name; for the largest first, :desc. For lines
+            F[.C][OPTS][,F[.C][OPTS]], as GNU sort has it. Repeatable: a later key decides if the
+            earlier ones are equal. By default the whole line; of a table, all columns in their
+            order.
+        by: The columns whose values make a group, with commas between them: by name, or by number
+            from 1 on. The first N records of each group are written. Repeatable. By default all
+            records are one group.
+        ties: Of records whose keys are equal to those of the N-th: first takes no more than N, as
+            they come in the input; all takes all of them. By default first.
+        csv: The input is a table with commas, quotes and a header; each part begins with the
+            header. Keys are columns; add :desc, :num, :nocase, :version, :human, :month, :asc or
+            :text to a column.
+        tsv: The same with tabs. With another separator: --csv -t ';'.
+        no_header: The table has no header: columns have numbers, from 1 on.
+        field_separator: The byte between fields of lines, or of a table; \t is a tab, \0 is NUL. By
+            default blanks.
+        numeric_sort: Compare numbers: -1.5, 2, 10.
+        general_numeric_sort: Compare numbers as C reads them: 1e3, 0x10, inf.
+        human_numeric_sort: Compare numbers with units: 2K, 1G.
+        version_sort: Compare names with versions in them: a-1.9, a-1.10.
+        month_sort: Compare names of months: JAN, Feb, dec.
+        ignore_case: Take a to z as A to Z.
+        ignore_leading_blanks: Skip blanks at the beginning of keys.
+        reverse: Larger keys first.
+        parts: How many part files. The hash of a group's key decides its part; a part is in the
+            order of its groups. By default one; with --by, one for each 256 MB of input.
+        memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
+            is available.
+        workers: How many tasks run at once. The output does not depend on it. By default one for
+            each core.
+        runner: Where tasks run: in threads of this process, or in worker processes. The output does
+            not depend on it. By default threads.
+        on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
+            this machine). On the command line also http://HOST:8265, the address of a Ray
+            dashboard: Gristmill submits the command to that cluster. The output does not depend on
+            it. By default local.
+        nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
+            default all of them.
+        collect: Write the output of a job on a cluster on the machine where it was started. Then
+            the nodes need not see the output directory.
+        spill_dir: A directory for sorted runs, which are written when the input is larger than
+            memory. Repeatable: Gristmill uses the first with enough room. By default beside the
+            output; the current directory if that is not on a disk of this machine, or TMPDIR if
+            nothing can be made there; on a cluster, the temporary directory of each node.
+        compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
+            them smaller. Spares space for runs, and time where their disk is slow. The output does
+            not depend on it. By default none.
+        store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
+            (path or virtual), connect_timeout and request_timeout (seconds),
+            max_concurrent_requests. By default as the environment and ~/.aws say.
+        overwrite: Replace the output directory if it exists. On a local disk this is one step;
+            elsewhere readers may see no output, or a part of it, for a moment. An output that is
+            one file is always replaced.
+        no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
+            configured.
+        block_size: How long the output's blocks are in HDFS, such as 128MiB: a multiple of 512
+            bytes. By default as Hadoop is configured.
+        history: Keep the job's history also if it takes less than a second.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, or the input is not what the job needs.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: The output exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read, or the output cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "table").write_text("city,price\nRome,2\nBern,0.5\nRome,30\n")
+        ...     report = gristmill.top_records(2, f"{folder}/table", f"{folder}/out", csv=True, key="price:num:desc")
+        ...     print(Path(folder, "out/part-r-00000").read_text(), end="")
+        city,price
+        Rome,30
+        Rome,2
     """
 
 def resume(

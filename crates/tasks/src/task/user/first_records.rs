@@ -14,6 +14,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry as TableEntry;
 
 use super::operator::{Combined, Pairs};
 use gristmill_base::error::Result;
@@ -28,8 +29,8 @@ const POSITION_BYTES: usize = 8;
 /// What a record takes beside its bytes: its entry, in a vector that may be half empty, and what an allocation costs.
 const ENTRY_BYTES: usize = 96;
 
-/// What a group takes beside its key and its records.
-const GROUP_BYTES: usize = 256;
+/// What a group takes beside its key and its records: its place in a table that may be half empty, and allocations.
+const GROUP_BYTES: usize = 384;
 
 /// How many of the first records of each group are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,28 +115,32 @@ impl FirstRecords {
             return pairs.give(record.group, self.room.order(), self.room.record());
         }
         let same = |group: &FirstOfGroup| *group.key == *record.group;
-        let group = self.groups.entry(number, same, |group| hash(&group.key));
-        let mut group = group.or_insert_with(|| FirstOfGroup::of(record.group));
-        let group = group.get_mut();
-        self.held -= std::mem::take(&mut group.told);
+        let group = match self.groups.entry(number, same, |group| hash(&group.key)) {
+            TableEntry::Occupied(group) => group.into_mut(),
+            TableEntry::Vacant(place) => {
+                let group = FirstOfGroup::of(record.group);
+                self.held += group.held;
+                place.insert(group).into_mut()
+            }
+        };
+        let before = group.held;
         group.take(record, self.wanted);
-        group.told = group.held;
-        self.held += group.told;
+        self.held = self.held + group.held - before;
         Ok(())
     }
 
     /// Gives all records away. Of groups that had as many as are wanted the last one is known further on, where there is room.
     fn give(&mut self, pairs: &mut Pairs<'_>) -> Result<()> {
-        self.held = 0;
         for group in &mut self.groups {
             group.give(self.wanted, pairs)?;
-            group.told = group.held;
-            self.held += group.told;
         }
-        if self.held > self.memory / 2 {
+        self.groups.retain(|group| group.bound.is_some());
+        let held: usize = self.groups.iter().map(|group| group.held).sum();
+        if held > self.memory / 2 {
             self.groups.clear();
-            self.held = 0;
         }
+        self.groups.shrink_to_fit(|group| hash(&group.key));
+        self.held = self.groups.iter().map(|group| group.held).sum();
         Ok(())
     }
 
@@ -161,8 +166,6 @@ struct FirstOfGroup {
     bound: Option<Entry>,
     /// Bytes of all of that.
     held: usize,
-    /// How many of them are in the sum of all groups.
-    told: usize,
 }
 
 impl FirstOfGroup {
@@ -173,7 +176,6 @@ impl FirstOfGroup {
             tied: Vec::new(),
             bound: None,
             held: GROUP_BYTES + key.len(),
-            told: 0,
         }
     }
 
