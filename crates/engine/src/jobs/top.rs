@@ -8,8 +8,8 @@
 //! away what it has no room for, and the reducer writes the first of what comes, in order: so N is not bounded by memory.
 
 use super::kind::Described;
-use super::mapreduce::{NativeJob, RecordsAsked, wrong_option};
-use super::tables::{Fields, FieldsAsked, InputTable, RequestedKey, asked_in_all, name_tables};
+use super::mapreduce::{NativeJob, NativeOutput, RecordsAsked, wrong_option};
+use super::tables::{Fields, FieldsAsked, InputTable, KeysAsked};
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::error::Result;
 use gristmill_base::value::ValueWriter;
@@ -19,7 +19,7 @@ use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
 use gristmill_tasks::task::{
     Combined, FirstRecords, FirstWanted, Mapper, NextRecord, Operator, Pairs, PartWriter, Records,
-    Reducer, parse_keys,
+    Reducer,
 };
 
 /// Pairs of a group that are reduced at once.
@@ -32,7 +32,11 @@ options! {
         inputs: Vec<Location> = argument(
             "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
         ),
-        output: Location = argument("The directory to make."),
+        output: Option<Location> = option(
+            "standard output",
+            "The file to write. If it exists, the finished output replaces it in one step, also if it is an input. With --parts: \
+             a new directory.",
+        ).short("o"),
         key: Vec<String> = option(
             "the whole line; of a table, all columns in their order",
             "A key, as of `gristmill sort`. With --csv or --tsv, columns with commas between them, by name or number: \
@@ -51,7 +55,7 @@ options! {
         ),
         csv: bool = option(
             "off",
-            "The input is a table with commas, quotes and a header; each part begins with the header. Keys are columns; add :desc, \
+            "The input is a table with commas, quotes and a header; the output begins with the header. Keys are columns; add :desc, \
              :num, :nocase, :version, :human, :month, :asc or :text to a column.",
         ),
         tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
@@ -69,8 +73,8 @@ options! {
         ignore_leading_blanks: bool = option("off", "Skip blanks at the beginning of keys.").short("b"),
         reverse: bool = option("off", "Larger keys first.").short("r"),
         parts: Option<usize> = option(
-            "one; with --by, one for each 256 MB of input",
-            "How many part files. The hash of a group's key decides its part; a part is in the order of its groups.",
+            "one file",
+            "With --by: write the output as N files, part-r-00000 and so on, in a directory. The hash of a group's key decides its part.",
         ),
     }
 }
@@ -81,14 +85,14 @@ impl Described for TopSpec {
         function: Some("top_records"), // gm.top is a reduction
         help: "Keep the N records that a sort would put first, of all or of each group, without sorting the others.",
         details: "As `sort -s | head -n N` does. For those with the largest price: --csv --key price:num:desc.",
-        example: "gristmill top 10 --csv --key price:num:desc --by city orders.csv dearest/",
+        example: "gristmill top 10 --csv --key price:num:desc --by city orders.csv",
         python: r#"
 >>> import tempfile, gristmill
 >>> from pathlib import Path
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     _ = Path(folder, "table").write_text("city,price\nRome,2\nBern,0.5\nRome,30\n")
-...     report = gristmill.top_records(2, f"{folder}/table", f"{folder}/out", csv=True, key="price:num:desc")
-...     print(Path(folder, "out/part-r-00000").read_text(), end="")
+...     report = gristmill.top_records(2, f"{folder}/table", output=f"{folder}/out", csv=True, key="price:num:desc")
+...     print(Path(folder, "out").read_text(), end="")
 city,price
 Rome,30
 Rome,2
@@ -129,8 +133,7 @@ impl TopSpec {
         Ok(FirstWanted { most, ties })
     }
 
-    /// What keys compare that say nothing of themselves, as GNU sort's letters.
-    fn letters(&self) -> String {
+    fn keys(&self) -> KeysAsked<'_> {
         let flags = [
             (self.numeric_sort, 'n'),
             (self.general_numeric_sort, 'g'),
@@ -141,33 +144,7 @@ impl TopSpec {
             (self.ignore_leading_blanks, 'b'),
             (self.reverse, 'r'),
         ];
-        let given = flags.iter().filter(|(is_given, _)| *is_given);
-        given.map(|(_, letter)| *letter).collect()
-    }
-
-    /// The keys of rows.
-    fn columns(&self) -> Result<Vec<RequestedKey>> {
-        let letters = self.letters();
-        if !self.key.is_empty() {
-            return asked_in_all(&self.key, &letters);
-        }
-        let name = Vec::new(); // all columns
-        Ok(vec![RequestedKey { name, letters }])
-    }
-
-    /// The keys of lines: none compares more than the keys do, so that equal ones are left in the order of the input.
-    fn line_keys(&self) -> Result<Keys> {
-        let mut words = vec!["-s".to_owned()];
-        words.extend(self.letters().chars().map(|letter| format!("-{letter}")));
-        let mut valued =
-            |letter: &str, value: &str| words.extend([letter.to_owned(), value.to_owned()]);
-        let separator = self.field_separator.iter();
-        separator.for_each(|value| valued("-t", value));
-        self.key.iter().for_each(|value| valued("-k", value));
-        if self.key.is_empty() {
-            valued("-k", "1"); // to the end of the line
-        }
-        parse_keys(&words).map_err(|error| name_tables(error, &self.key))
+        KeysAsked::new(&self.key, self.field_separator.as_deref(), &flags)
     }
 }
 
@@ -176,8 +153,8 @@ impl NativeJob for TopSpec {
         vec![&self.inputs]
     }
 
-    fn directory(&self) -> &Location {
-        &self.output
+    fn output(&self) -> NativeOutput<'_> {
+        NativeOutput::of_options(self.output.as_ref(), self.parts)
     }
 
     fn parts(&self) -> Result<Option<usize>> {
@@ -192,7 +169,7 @@ impl NativeJob for TopSpec {
     fn records(&self) -> Result<RecordsAsked> {
         self.wanted()?;
         let keys = match self.is_table() {
-            true => self.columns()?,
+            true => self.keys().columns()?,
             false => Vec::new(),
         };
         match self.asked().records(1, keys)? {
@@ -206,17 +183,9 @@ impl NativeJob for TopSpec {
         let by = fields.columns(&self.by)?;
         let keys = match self.is_table() {
             true => None,
-            false => Some(self.line_keys()?),
+            false => Some(self.keys().of_lines()?),
         };
-        let mut header = tables
-            .first()
-            .map_or_else(Vec::new, |table| table.header.clone());
-        if let Some(table) = tables.first()
-            && !header.is_empty()
-            && !header.ends_with(b"\n")
-        {
-            header.extend_from_slice(table.keys.ending.as_bytes());
-        }
+        let header = tables.first().map_or_else(Vec::new, InputTable::header_row);
         Ok(Box::new(Top {
             wanted: self.wanted()?,
             keys,

@@ -108,6 +108,15 @@ impl InputTable {
         Ok(())
     }
 
+    /// The header as it was found first; empty where there is none. It has an end.
+    pub(in crate::jobs) fn header_row(&self) -> Vec<u8> {
+        let mut header = self.header.clone();
+        if !header.is_empty() && !header.ends_with(b"\n") {
+            header.extend_from_slice(self.keys.ending.as_bytes());
+        }
+        header
+    }
+
     /// What to say where the header looks like data: a column is called by a number, and no key by the name of a column.
     pub(in crate::jobs) fn notice(&self) -> Option<String> {
         let number = self.names.iter().find(|name| is_number(name))?;

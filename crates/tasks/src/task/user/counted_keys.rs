@@ -178,7 +178,7 @@ pub struct KeySelection {
 
 impl KeySelection {
     /// Whether a key that occurred so often is written.
-    pub(super) fn takes(&self, number: i64) -> bool {
+    pub fn takes(&self, number: i64) -> bool {
         let count = usize::try_from(number).unwrap_or(usize::MAX);
         self.least.is_none_or(|least| count >= least)
             && self.greatest.is_none_or(|greatest| count <= greatest)
