@@ -274,3 +274,92 @@ def test_a_line_is_not_once_and_repeated(tmp_path: Path) -> None:
     error = failure("distinct", tmp_path / "in", "-o", tmp_path / "out", "--once", "--repeated", status=2)
     assert "no line occurs once and more than once" in error
     assert not (tmp_path / "out").exists()
+
+
+CELL = st.text("aAb\"', \n1.0", max_size=3)
+
+
+@given(
+    st.lists(st.tuples(CELL, CELL, st.sampled_from(["1", "1.0", "01", "2", "x", ""])), max_size=15),
+    st.sampled_from(["first", "last"]),
+    st.sampled_from(["", ":nocase"]),
+    st.integers(1, 2),
+)
+def test_any_table_keeps_one_row_of_each_key(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, str, str]],
+    keep: str,
+    word: str,
+    parts: int,
+) -> None:
+    folder = tmp_path_factory.mktemp("rows")
+
+    def written(row: tuple[str, ...]) -> str:
+        return ",".join('"' + cell.replace('"', '""') + '"' for cell in row) + "\n"
+
+    cut = len(rows) // 3
+    (folder / "in").mkdir()
+    for name, some in (("a.csv", rows[:cut]), ("b.csv", rows[cut:])):
+        (folder / "in" / name).write_text("a,b,n\n" + "".join(map(written, some)))
+    out = folder / "out"
+    gristmill.unique(
+        folder / "in", output=out, csv=True, key=[f"b{word},n:num"], keep=keep, count=True, parts=parts
+    )
+
+    def key(row: tuple[str, str, str]) -> tuple[str, str]:
+        number = {"1.0": "1", "01": "1", "x": "0", "": "0"}.get(row[2], row[2])
+        return (row[1].upper() if word else row[1], number)
+
+    kept = {key(row): row for row in (rows if keep == "last" else reversed(rows))}
+    counts = Counter(map(key, rows))
+    found = []
+    for part in parts_of(out):
+        header, _, rest = part.decode().partition("\n")
+        assert header == "a,b,n,count"
+        found.append(rest)
+    wanted = {f"{written(row)[:-1]},{counts[at]}\n" for at, row in kept.items()}
+    assert sum(map(len, found)) == sum(map(len, wanted))
+    assert all(row in "".join(found) for row in wanted)
+
+
+def test_keys_of_lines_are_those_of_sort(tmp_path: Path) -> None:
+    chance = random.Random(11)
+    lines = [
+        f"{chance.choice(['a', 'A', 'b'])}:{chance.randrange(40)}:{number}" for number in range(900)
+    ]
+    (tmp_path / "in").write_text("\n".join(lines))
+    for options in (["-t:", "-k2,2n"], ["-t:", "-k1,1f"], ["-t:", "-k1,2"], ["-f", "-t:", "-k1,1"]):
+        done = run("distinct", *options, tmp_path / "in")
+        sort = ["sort", "-s", "-u", *options, tmp_path / "in"]
+        wanted = subprocess.run(
+            sort, capture_output=True, text=True, check=True, env={"LC_ALL": "C"}
+        )
+        assert done.stdout == wanted.stdout
+    counted = run("distinct", "-t:", "-k1,1", "--count", "--keep", "last", tmp_path / "in").stdout
+    last = {line[0]: line for line in lines}
+    counts = Counter(line[0] for line in lines)
+    assert counted == "".join(f"{counts[key]:7} {last[key]}\n" for key in sorted(last))
+
+
+def test_rows_of_a_table_are_what_their_cells_say(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_bytes(b'\xef\xbb\xbfa,b\r\n1,"x"\r\n1,x\r\n2,"y\nz"\r\n')
+    assert run("distinct", "--csv", tmp_path / "in.csv").stdout == '\ufeffa,b\n1,"x"\n2,"y\nz"\n'
+    said = run("distinct", "--csv", "--once", "--count", tmp_path / "in.csv").stdout
+    assert said == '\ufeffa,b,count\n2,"y\nz",1\n'
+    (tmp_path / "none.csv").write_bytes(b"")
+    assert run("distinct", "--csv", "--key", "a", tmp_path / "none.csv").stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--keep", "most"], "neither first nor last"),
+        (["--csv", "--key", "z"], 'no column "z"'),
+        (["--no-header"], "lines have no header"),
+        (["--key", "name"], "for a column of a table give --csv or --tsv"),
+        (["--csv", "--tsv"], "exclude each other"),
+    ],
+)
+def test_wrong_keys(options: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"a,b\n1,2\n")
+    assert said in failure("distinct", *options, tmp_path / "in", status=2)
