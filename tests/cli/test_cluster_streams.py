@@ -148,3 +148,22 @@ def test_files_are_sorted_as_before(on_ray: tuple[str, ...], desk: Path) -> None
     (desk / "-").write_bytes(LINES)
     run("sort", "./-", "-o", "./out", *on_ray)
     assert (desk / "out").read_bytes() == SORTED
+
+
+def test_distinct_puts_together_what_nodes_send(
+    on_ray: tuple[str, ...], desk: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "in.txt").write_bytes(LINES * 2)
+    os.chdir(desk)
+    wanted = b"".join(sorted(set(LINES.splitlines(keepends=True))))
+    assert piped("distinct", tmp_path / "in.txt", *on_ray) == wanted
+    assert names(desk) == []
+    (desk / "out").write_bytes(b"old")
+    for more in ((), ("--collect",), ("--no-sync",)):
+        piped("distinct", tmp_path / "in.txt", "-o", "out", *more, *on_ray)
+        assert (desk / "out").read_bytes() == wanted
+        assert names(desk) == ["out"]
+    piped("distinct", "out", "-o", "out", "--count", *on_ray)
+    assert (desk / "out").read_bytes()[:8] == b"      1 "
+    said = piped("distinct", "out", "-o", "s3://bucket/out", *on_ray, status=2)
+    assert b"one file cannot be put together in an object store" in said

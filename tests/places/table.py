@@ -266,6 +266,7 @@ CLUSTERED = frozenset(
         "wordcount-parts",
         "wordcount-top",
         "matchcount",
+        "distinct",
         "wordcount-compressed-runs",
         "python-map-only",
         "python-function",
