@@ -115,6 +115,15 @@ pub struct MapReduceSpec {
     pub reduce_failures_percent: u32,
 }
 
+/// The length of files of these lengths, put together: all but the first without a header of so many bytes.
+pub fn joined_bytes(mut parts: impl Iterator<Item = u64>, header_bytes: u64) -> u64 {
+    let first = parts.next().unwrap_or(0);
+    first
+        + parts
+            .map(|bytes| bytes.saturating_sub(header_bytes))
+            .sum::<u64>()
+}
+
 impl MapReduceSpec {
     /// The job's command, as reports name it.
     pub fn command(&self) -> &'static str {

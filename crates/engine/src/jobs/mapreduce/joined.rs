@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::outcome::MapReduceOutcome;
 use super::promote::{check_folder, same_name};
 use crate::jobs::steps::{PartReader, RunningJob, WrittenPart, check_length};
-use crate::plan::mapreduce::MapReduceSpec;
+use crate::plan::mapreduce::{MapReduceSpec, joined_bytes};
 use gristmill_base::error::{Error, Result};
 use gristmill_storage::io::sequential::Sequential;
 use gristmill_storage::io::stream::StreamWriter;
@@ -105,15 +105,6 @@ impl<'a> Joined<'a> {
         }
         Ok(())
     }
-}
-
-/// The length of files of these lengths, put together.
-pub(super) fn joined_bytes(mut parts: impl Iterator<Item = u64>, header_bytes: u64) -> u64 {
-    let first = parts.next().unwrap_or(0);
-    first
-        + parts
-            .map(|bytes| bytes.saturating_sub(header_bytes))
-            .sum::<u64>()
 }
 
 /// What takes pieces in order, but for the first bytes of all.

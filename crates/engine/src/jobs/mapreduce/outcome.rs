@@ -7,12 +7,11 @@ use serde::Serialize;
 
 use super::failures::StageFailures;
 use super::idle::Finished;
-use super::joined::joined_bytes;
 use super::skew::uneven;
 use crate::jobs::report::JobReport;
 use crate::jobs::steps::RunningJob;
 use crate::jobs::success::success_bytes;
-use crate::plan::mapreduce::{MapReduceSpec, OutputForm};
+use crate::plan::mapreduce::{MapReduceSpec, OutputForm, joined_bytes};
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::objects::Upload;
 use gristmill_tasks::spill::SpilledRun;
