@@ -28,10 +28,9 @@ class Row:
 ROWS = (
     Row("Begin", ("demo",), "make a gigabyte of records, sort them, prove it"),
     Row("Begin", ("doctor",), "check that jobs can run here"),
-    Row("Files", ("sort",), "sort lines or records, as LC_ALL=C sort does"),
+    Row("Files", ("sort", "top"), "sort lines or records, or keep the first N"),
     Row("Files", ("grep",), "print or count the lines that match"),
     Row("Files", ("wordcount", "matchcount", "distinct"), "count words, matches, lines"),
-    Row("Files", ("top",), "keep the N first, largest or newest records, of all or by group"),
     Row("Your code", ("run",), "run MapReduce of your own functions"),
     Row("Your code", ("check",), "check that a job's output depends on its input alone"),
     Row("Your code", ("retry",), "run the failed record of a job again, alone"),
@@ -59,7 +58,7 @@ def overview(names: Iterable[str], short_help: Callable[[str], str]) -> list[str
 
     Example:
         >>> print(*overview(["sort", "mend"], lambda name: f"{name} things"), sep="\n")
-        Files      sort         sort lines or records, as LC_ALL=C sort does
+        Files      sort         sort lines or records, or keep the first N
         More       mend         mend things
     """
     there = list(names)
