@@ -18,6 +18,7 @@ mod distinct;
 mod environment;
 mod execute;
 mod group;
+mod join;
 mod kind;
 mod mapreduce;
 mod matchcount;

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use super::distinct::DistinctSpec;
 use super::environment::stores_of;
 use super::group::GroupSpec;
+use super::join::JoinSpec;
 use super::kind::{Described, JobKind};
 use super::mapreduce::{Mapreduce, work_of};
 use super::matchcount::MatchcountSpec;
@@ -50,6 +51,7 @@ const KINDS: &[Registered] = &[
     Registered::kind::<DistinctSpec>(),
     Registered::kind::<GroupSpec>(),
     Registered::kind::<TopSpec>(),
+    Registered::kind::<JoinSpec>(),
     Registered::kind::<Resume>(),
     Registered::kind::<Mapreduce>(),
 ];

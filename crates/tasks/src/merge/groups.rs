@@ -127,6 +127,7 @@ impl MergedGroups {
     }
 
     /// What the present pair is ordered by within its group, where keys are ordered.
+    #[inline]
     pub fn order(&self) -> &[u8] {
         let key = self.feed.pair().0;
         key.get(self.group.len()..).unwrap_or_default()

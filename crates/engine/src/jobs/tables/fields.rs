@@ -132,6 +132,14 @@ impl Fields {
         }
     }
 
+    /// How many columns there are; 0 where that differs from record to record, or there is no record.
+    pub(in crate::jobs) fn width(&self) -> usize {
+        match self {
+            Fields::Table(Some(table)) => table.keys.columns,
+            Fields::Table(None) | Fields::Lines(_) => 0,
+        }
+    }
+
     /// Whether the output has a header.
     pub(in crate::jobs) fn has_header(&self) -> bool {
         matches!(self, Fields::Table(Some(table)) if !table.names.is_empty())
@@ -189,14 +197,11 @@ pub(in crate::jobs) struct FieldWriter {
 impl FieldWriter {
     /// Writes the next field.
     pub(in crate::jobs) fn field(&mut self, value: &[u8], out: &mut Vec<u8>) {
-        if self.fields > 0 {
-            out.push(self.delimiter);
+        match self.fields {
+            0 => self.first(value, out),
+            _ => self.behind(value, out),
         }
         self.fields += 1;
-        match self.quotes {
-            true => write_field(value, self.delimiter, out),
-            false => out.extend_from_slice(value),
-        }
     }
 
     /// Ends the record. One of a single empty field has quotes: without them it would be no row.
@@ -206,6 +211,28 @@ impl FieldWriter {
         }
         self.fields = 0;
         out.extend_from_slice(self.ending.as_bytes());
+    }
+
+    /// Writes a field that a record begins with: for records that are put together of pieces.
+    pub(in crate::jobs) fn first(&self, value: &[u8], out: &mut Vec<u8>) {
+        match self.quotes {
+            true => write_field(value, self.delimiter, out),
+            false => out.extend_from_slice(value),
+        }
+    }
+
+    /// Writes a field behind others.
+    pub(in crate::jobs) fn behind(&self, value: &[u8], out: &mut Vec<u8>) {
+        out.push(self.delimiter);
+        self.first(value, out);
+    }
+
+    /// Ends the record that is all of `row`.
+    pub(in crate::jobs) fn end_row(&self, row: &mut Vec<u8>) {
+        if self.quotes && row.is_empty() {
+            row.extend_from_slice(b"\"\"");
+        }
+        row.extend_from_slice(self.ending.as_bytes());
     }
 }
 

@@ -1,0 +1,611 @@
+//! `join`: the rows of two inputs that have equal keys, side by side.
+//!
+//! ```text
+//!   right row ──▶ key, 0 │ its other cells ─┐ sorted,    the right rows of a key are held;
+//!   left row  ──▶ key, 1 │ its other cells ─┘ merged ──▶ each left row is written with all of them
+//! ```
+//!
+//! Keys are the text of the cells: `1` and `1.0` are two keys, and an empty cell equals an empty cell. A part is in the order of
+//! its keys; within a key left rows are in the order of their input, and with each the right rows in that of theirs.
+//!
+//! The rule that must hold: memory has the right rows of one key at most, and no left row but the present one.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::slice;
+
+use serde::de::{Deserialize, Deserializer};
+
+use super::kind::Described;
+use super::mapreduce::{NativeJob, RecordsAsked, wrong_option};
+use super::tables::{FieldWriter, Fields, FieldsAsked, InputTable};
+use crate::plan::table::{CommandSpec, Common, OptionValue, ValueKind, argument, option, options};
+use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
+use gristmill_base::names::name_of;
+use gristmill_base::record::table::{fields_of, value_of, without_end};
+use gristmill_base::value::{Token, ValueReader, ValueWriter, display};
+use gristmill_storage::lines::BYTE_ORDER_MARK;
+use gristmill_storage::location::Location;
+use gristmill_tasks::merge::groups::MergedGroups;
+use gristmill_tasks::task::{Mapper, Operator, Pairs, PartWriter, Records, Reducer};
+
+/// The numbers of the inputs.
+const LEFT: usize = 0;
+const RIGHT: usize = 1;
+
+/// What orders the pairs of a key: right rows come first, as they are held.
+const RIGHT_ORDER: &[u8] = &[0];
+const LEFT_ORDER: &[u8] = &[1];
+
+/// Pairs and rows between two looks at whether the task should stop.
+const ROWS_A_STEP: usize = 1 << 12;
+
+/// What a name of the right gets behind it that is there already.
+const SUFFIX: &[u8] = b"_right";
+
+/// Characters of a key that an error shows.
+const SHOWN_CHARS: usize = 80;
+
+options! {
+    /// Options of `join`, as given.
+    pub(in crate::jobs) struct JoinSpec {
+        left: Location = argument(
+            "A file, or a directory whose files are read (not those whose names begin with _ or .); compressed ones, too.",
+        ),
+        right: Location = argument("The file or directory whose rows are joined to those."),
+        output: Location = argument("The directory to make."),
+        on: Vec<String> = option(
+            "",
+            "The columns that must be equal, with commas between them: id, or LEFT=RIGHT where their names differ; by name, or by number from 1 on. Repeatable.",
+        ),
+        how: How = option(
+            "inner",
+            "Which rows are written. inner: pairs of rows with equal keys; left, right, full: also the rows of that side, or of both, that \
+             have no match; semi: rows of the left that have a match; anti: those that have none.",
+        ),
+        empty: Option<String> = option("nothing", "What is written in the cells of a side that has no row."),
+        csv: bool = option("off", "The inputs are tables with commas, quotes and a header; so is each part of the output."),
+        tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
+        no_header: bool = option("off", "The tables have no headers: columns have numbers, from 1 on."),
+        field_separator: Option<String> = option(
+            "blanks",
+            "The byte between fields of lines, or of a table; \\t is a tab, \\0 is NUL.",
+        ).short("t"),
+        parts: Option<usize> = option(
+            "one for each 256 MB of input",
+            "How many part files. The hash of a key decides its part; a part is in the order of its keys.",
+        ),
+    }
+}
+
+/// Which rows are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::jobs) enum How {
+    #[default]
+    Inner,
+    Left,
+    Right,
+    Full,
+    Semi,
+    Anti,
+}
+
+impl OptionValue for How {
+    const KIND: ValueKind = ValueKind::Choice(&["inner", "left", "right", "full", "semi", "anti"]);
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        Deserialize::deserialize(deserializer)
+    }
+}
+
+impl How {
+    /// Whether rows of the left are chosen, and stay as they are.
+    fn selects(self) -> bool {
+        matches!(self, How::Semi | How::Anti)
+    }
+
+    /// Whether a left row is written that has no match.
+    fn keeps_left(self) -> bool {
+        matches!(self, How::Left | How::Full | How::Anti)
+    }
+
+    /// Whether a right row is written that has no match.
+    fn keeps_right(self) -> bool {
+        matches!(self, How::Right | How::Full)
+    }
+}
+
+impl Described for JoinSpec {
+    const COMMAND: CommandSpec = CommandSpec {
+        name: "join",
+        function: None,
+        help: "Join two tables, or lines with fields, by columns; neither need be sorted.",
+        details: "The columns of the output: those of the key, the others of the left, the others of the right. A name of the right \
+                  that is there already gets `_right` behind it. Keys are text: `1` and `1.0` differ, and an empty cell equals an empty cell.",
+        example: "gristmill join --csv --on city=name orders.csv cities.csv joined/",
+        python: r#"
+>>> import tempfile, gristmill
+>>> from pathlib import Path
+>>> with tempfile.TemporaryDirectory() as folder:
+...     _ = Path(folder, "orders").write_text("city,price\nRome,2\nBern,0.5\nRome,3\n")
+...     _ = Path(folder, "cities").write_text("name,country\nRome,IT\nOslo,NO\n")
+...     report = gristmill.join(
+...         f"{folder}/orders", f"{folder}/cities", f"{folder}/out", csv=True, on=["city=name"], how="left"
+...     )
+...     print(Path(folder, "out/part-r-00000").read_text(), end="")
+city,price,country
+Bern,0.5,
+Rome,2,IT
+Rome,3,IT
+"#,
+        explained: true,
+        own: Self::OPTIONS,
+        common: Common::NAMES,
+    };
+}
+
+impl JoinSpec {
+    fn asked(&self) -> FieldsAsked<'_> {
+        FieldsAsked {
+            csv: self.csv,
+            tsv: self.tsv,
+            no_header: self.no_header,
+            separator: self.field_separator.as_deref(),
+        }
+    }
+}
+
+impl NativeJob for JoinSpec {
+    fn inputs(&self) -> Vec<&[Location]> {
+        vec![slice::from_ref(&self.left), slice::from_ref(&self.right)]
+    }
+
+    fn directory(&self) -> &Location {
+        &self.output
+    }
+
+    fn parts(&self) -> Result<Option<usize>> {
+        Ok(self.parts)
+    }
+
+    fn records(&self) -> Result<RecordsAsked> {
+        self.asked().records(2, Vec::new())
+    }
+
+    fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
+        let table = |input: usize| self.asked().fields(tables.get(input));
+        let (left, right) = (table(LEFT)?, table(RIGHT)?);
+        if self.empty.is_some() && !self.csv && !self.tsv {
+            return Err(wrong_option(
+                "empty",
+                "lines have no columns: one without a match has its own fields only",
+            )
+            .advise("leave it out, or say that the inputs are csv or tsv"));
+        }
+        let (mut left_key, mut right_key) = (Vec::new(), Vec::new());
+        for [left_name, right_name] in names_on(&self.on)? {
+            left_key.push(left.column(&left_name)?);
+            right_key.push(right.column(&right_name)?);
+        }
+        let writer = match left.width() {
+            0 => right.writer(), // the left is empty, or has lines
+            _ => left.writer(),
+        };
+        let (left, right) = (Side::of(left, left_key), Side::of(right, right_key));
+        let empty = name_of(self.empty.clone().unwrap_or_default());
+        let absent = |side: &Side| {
+            let mut cells = Vec::new();
+            (0..side.others()).for_each(|_| writer.behind(empty.as_bytes(), &mut cells));
+            cells
+        };
+        Ok(Box::new(Join {
+            how: self.how,
+            header: match self.how.selects() {
+                true => header_as_it_is(&left, &writer),
+                false => header(&left, &right, &writer),
+            },
+            absent_left: absent(&left),
+            absent_right: absent(&right),
+            left,
+            right,
+            writer,
+        }))
+    }
+}
+
+/// The names that must be equal: `id,city=town` are `id` of both sides, and `city` of the left with `town` of the right.
+fn names_on(words: &[String]) -> Result<Vec<[Vec<u8>; 2]>> {
+    let (mut found, mut pairs, mut names, mut room) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for given in words {
+        let given = name_of(given.clone());
+        let given = given.as_bytes();
+        fields_of(given, b',', &mut pairs);
+        for pair in &pairs {
+            let pair = given.get(pair.clone()).unwrap_or_default();
+            fields_of(pair, b'=', &mut names);
+            let mut name = |field: &Range<usize>| {
+                let name = pair.get(field.clone()).unwrap_or_default();
+                value_of(name, &mut room).to_vec()
+            };
+            let named = match names.as_slice() {
+                [both] => [name(both), name(both)],
+                [left, right] => [name(left), name(right)],
+                _ => [Vec::new(), Vec::new()],
+            };
+            if named.iter().any(Vec::is_empty) {
+                let pair = String::from_utf8_lossy(pair);
+                return Err(wrong_option(
+                    "on",
+                    &format!("{pair:?} does not name a column of each side"),
+                )
+                .advise(
+                    "give id, or LEFT=RIGHT; a name that has a comma or = stands in double quotes",
+                ));
+            }
+            found.push(named);
+        }
+    }
+    Ok(found)
+}
+
+/// The header of rows that are put together: no name of the right is there already.
+fn header(left: &Side, right: &Side, writer: &FieldWriter) -> Vec<u8> {
+    let mut header = Vec::new();
+    if !left.fields.has_header() && !right.fields.has_header() {
+        return header;
+    }
+    let keys = left.key.iter().zip(&right.key).map(|(of_left, of_right)| {
+        let name = left.fields.name(*of_left);
+        name.or_else(|| right.fields.name(*of_right)) // the left is an empty file
+    });
+    let keys = keys.map(Option::unwrap_or_default);
+    let mut names: Vec<Vec<u8>> = keys.chain(left.other_names()).map(<[u8]>::to_vec).collect();
+    let mut known: HashSet<Vec<u8>> = names.iter().cloned().collect();
+    for name in right.other_names() {
+        let mut name = name.to_vec();
+        while !known.insert(name.clone()) {
+            name.extend_from_slice(SUFFIX);
+        }
+        names.push(name);
+    }
+    for (number, name) in names.iter().enumerate() {
+        match number {
+            0 => writer.first(name, &mut header),
+            _ => writer.behind(name, &mut header),
+        }
+    }
+    writer.end_row(&mut header);
+    header
+}
+
+/// The header of rows of a side that are not changed.
+fn header_as_it_is(side: &Side, writer: &FieldWriter) -> Vec<u8> {
+    let Fields::Table(Some(table)) = &side.fields else {
+        return Vec::new();
+    };
+    if !side.fields.has_header() {
+        return Vec::new();
+    }
+    let header = without_end(&table.header);
+    let header = header.strip_prefix(BYTE_ORDER_MARK).unwrap_or(header);
+    let mut header = header.to_vec();
+    writer.end_row(&mut header);
+    header
+}
+
+/// One of the two inputs.
+#[derive(Debug)]
+struct Side {
+    fields: Fields,
+    key: Vec<usize>,
+}
+
+impl Side {
+    fn of(fields: Fields, key: Vec<usize>) -> Self {
+        Side { fields, key }
+    }
+
+    /// How many columns it has that are no key; 0 where that differs from row to row.
+    fn others(&self) -> usize {
+        let columns = 0..self.fields.width();
+        columns.filter(|column| !self.key.contains(column)).count()
+    }
+
+    /// The names of the columns that are no key.
+    fn other_names(&self) -> impl Iterator<Item = &[u8]> {
+        let columns = (0..self.fields.width()).filter(|column| !self.key.contains(column));
+        columns.map(|column| self.fields.name(column).unwrap_or_default())
+    }
+
+    /// A record without its end.
+    fn whole<'a>(&self, record: &Records<'a>) -> &'a [u8] {
+        match self.fields {
+            Fields::Table(_) => without_end(record.bytes),
+            Fields::Lines(_) => record.bytes.strip_suffix(b"\n").unwrap_or(record.bytes),
+        }
+    }
+}
+
+/// Joins rows.
+#[derive(Debug)]
+struct Join {
+    how: How,
+    left: Side,
+    right: Side,
+    /// What stands in a row for the other cells of a side that has no row.
+    absent_left: Vec<u8>,
+    absent_right: Vec<u8>,
+    header: Vec<u8>,
+    writer: FieldWriter,
+}
+
+impl Operator for Join {
+    fn ordered(&self) -> bool {
+        true
+    }
+
+    fn header(&self) -> &[u8] {
+        &self.header
+    }
+
+    fn mapper(&self, _memory: usize) -> Result<Box<dyn Mapper + '_>> {
+        Ok(Box::new(JoinMapper {
+            join: self,
+            key: Vec::new(),
+            value: Vec::new(),
+            room: Vec::new(),
+        }))
+    }
+
+    fn reducer(&self, memory: usize) -> Result<Box<dyn Reducer + '_>> {
+        Ok(Box::new(JoinReducer {
+            join: self,
+            held: HeldRows::within(memory),
+            is_inside: false,
+            has_left: false,
+            row: Vec::new(),
+            key_bytes: 0,
+            rows: 0,
+        }))
+    }
+}
+
+struct JoinMapper<'o> {
+    join: &'o Join,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    room: Vec<u8>,
+}
+
+impl Mapper for JoinMapper<'_> {
+    fn records(&mut self, record: &Records<'_>, pairs: &mut Pairs<'_>) -> Result<()> {
+        let (side, order) = match record.input {
+            LEFT => (&self.join.left, LEFT_ORDER),
+            _ => (&self.join.right, RIGHT_ORDER),
+        };
+        self.key.clear();
+        let mut key = ValueWriter::new(&mut self.key);
+        key.begin_tuple()?;
+        for column in &side.key {
+            key.bytes(side.fields.value(record, *column, &mut self.room));
+        }
+        key.end_tuple();
+        self.value.clear();
+        if !self.join.how.selects() {
+            for column in (0..record.fields.len()).filter(|column| !side.key.contains(column)) {
+                let cell = side.fields.value(record, column, &mut self.room);
+                self.join.writer.behind(cell, &mut self.value);
+            }
+        } else if record.input == LEFT {
+            self.value.extend_from_slice(side.whole(record));
+        }
+        pairs.give(&self.key, order, &self.value)
+    }
+}
+
+/// The right rows of a key: those that fit in memory.
+struct HeldRows {
+    /// Their cells but for the key, and where those of each row end.
+    cells: Vec<u8>,
+    ends: Vec<usize>,
+    /// All rows, also those that are not held, and their bytes.
+    rows: u64,
+    bytes: u64,
+    room: usize,
+}
+
+impl HeldRows {
+    fn within(memory: usize) -> Self {
+        HeldRows {
+            cells: Vec::new(),
+            ends: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            room: memory / 2, // a vector that grows has room for twice of what is in it
+        }
+    }
+
+    fn clear(&mut self) {
+        self.cells.clear();
+        self.ends.clear();
+        (self.rows, self.bytes) = (0, 0);
+    }
+
+    /// Takes a row, and holds it if all before are held, and there is room.
+    fn take(&mut self, cells: &[u8]) {
+        self.rows += 1;
+        self.bytes += (cells.len() + size_of::<usize>()) as u64;
+        if self.are_all() {
+            self.cells.extend_from_slice(cells);
+            self.ends.push(self.cells.len());
+        }
+    }
+
+    /// Whether all rows are held.
+    fn are_all(&self) -> bool {
+        self.bytes <= self.room as u64
+    }
+
+    fn check(&self, key: &[u8]) -> Result<()> {
+        match self.are_all() {
+            true => Ok(()),
+            false => Err(self.too_many(key)),
+        }
+    }
+
+    #[cold]
+    fn too_many(&self, key: &[u8]) -> Error {
+        let (rows, key) = (self.rows, display(key, SHOWN_CHARS));
+        let (bytes, room) = (show_bytes(self.bytes), show_bytes(self.room as u64));
+        let message = format!(
+            "the right has {rows} rows of the key {key}, which are held in memory: they take {bytes}, and a worker has room for {room}"
+        );
+        Error::new(Kind::Memory, "join a key", message).advise_options(
+            "give more {}, or fewer {}; or give the inputs in the other order, as rows of the left are not held",
+            [JobOption::Memory.named(), JobOption::Workers.named()],
+        )
+    }
+
+    /// The rows, in the order of their input.
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.ends.iter().map(move |end| {
+            let row = self.cells.get(start..*end).unwrap_or_default();
+            start = *end;
+            row
+        })
+    }
+}
+
+struct JoinReducer<'o> {
+    join: &'o Join,
+    held: HeldRows,
+    /// Whether there may be more pairs of the present key, and whether it had a left row.
+    is_inside: bool,
+    has_left: bool,
+    /// The row to write, which begins with so many bytes of the key.
+    row: Vec<u8>,
+    key_bytes: usize,
+    /// Rows written.
+    rows: usize,
+}
+
+impl Reducer for JoinReducer<'_> {
+    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartWriter) -> Result<bool> {
+        if !self.is_inside {
+            if !groups.next_group()? {
+                return Ok(false);
+            }
+            self.begin(groups.key())?;
+        }
+        let (mut pairs, rows) = (0, self.rows);
+        while pairs + (self.rows - rows) < ROWS_A_STEP {
+            if !groups.next_pair()? {
+                self.is_inside = false;
+                self.end_key(groups.key(), part)?;
+                break;
+            }
+            pairs += 1;
+            if groups.order() == RIGHT_ORDER {
+                self.take_right(groups.value());
+            } else {
+                self.has_left = true;
+                self.take_left(groups, part)?;
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl JoinReducer<'_> {
+    fn begin(&mut self, key: &[u8]) -> Result<()> {
+        self.held.clear();
+        (self.is_inside, self.has_left) = (true, false);
+        self.row.clear();
+        if self.join.how.selects() {
+            return Ok(());
+        }
+        let (mut key, mut cells) = (ValueReader::new(key), 0);
+        while let Some(token) = key.token()? {
+            if let Token::Bytes(cell) = token {
+                match cells {
+                    0 => self.join.writer.first(&cell, &mut self.row),
+                    _ => self.join.writer.behind(&cell, &mut self.row),
+                }
+                cells += 1;
+            }
+        }
+        self.key_bytes = self.row.len();
+        Ok(())
+    }
+
+    fn take_right(&mut self, cells: &[u8]) {
+        match self.join.how.selects() {
+            true => self.held.rows += 1,
+            false => self.held.take(cells),
+        }
+    }
+
+    /// Writes what becomes of the present pair, a left row.
+    fn take_left(&mut self, groups: &MergedGroups, part: &mut PartWriter) -> Result<()> {
+        let how = self.join.how;
+        let has_match = self.held.rows > 0;
+        if how.selects() {
+            return match has_match == (how == How::Semi) {
+                true => self.write_as_it_is(groups.value(), part),
+                false => Ok(()),
+            };
+        }
+        if has_match {
+            self.held.check(groups.key())?;
+            self.write_all(groups.value(), part)
+        } else if how.keeps_left() {
+            self.write_alone(groups.value(), part)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Writes right rows without a match.
+    fn end_key(&mut self, key: &[u8], part: &mut PartWriter) -> Result<()> {
+        if self.has_left || !self.join.how.keeps_right() {
+            return Ok(());
+        }
+        self.held.check(key)?;
+        let join = self.join;
+        self.write_all(&join.absent_left, part)
+    }
+
+    /// Writes a left row, or what stands for one, with each of the right rows.
+    fn write_all(&mut self, left: &[u8], part: &mut PartWriter) -> Result<()> {
+        for right in self.held.iter() {
+            self.row.truncate(self.key_bytes);
+            self.row.extend_from_slice(left);
+            self.row.extend_from_slice(right);
+            self.join.writer.end_row(&mut self.row);
+            part.record(&self.row)?;
+        }
+        self.rows += self.held.ends.len();
+        Ok(())
+    }
+
+    /// Writes a left row that has no match.
+    fn write_alone(&mut self, left: &[u8], part: &mut PartWriter) -> Result<()> {
+        self.row.truncate(self.key_bytes);
+        self.row.extend_from_slice(left);
+        self.row.extend_from_slice(&self.join.absent_right);
+        self.join.writer.end_row(&mut self.row);
+        part.record(&self.row)
+    }
+
+    /// Writes a left row that was chosen.
+    fn write_as_it_is(&mut self, left: &[u8], part: &mut PartWriter) -> Result<()> {
+        self.row.clear();
+        self.row.extend_from_slice(left);
+        self.join.writer.end_row(&mut self.row);
+        part.record(&self.row)
+    }
+}
