@@ -31,7 +31,8 @@ FAILING: dict[str, list[str]] = {
     "terasort": ["no", "out"],
     "teravalidate": ["no"],
     "wordcount": ["no", "out"],
-    "distinct": ["no", "-o", "out"],
+    "distinct": ["no", "out"],
+    "join": ["no", "no", "out", "--by", "1"],
     "matchcount": ["x", "no", "out"],
 }
 

@@ -11,7 +11,6 @@
 //! The rule that must hold: memory has the right rows of one key at most, and no left row but the present one.
 
 use std::collections::HashSet;
-use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::slice;
 
@@ -23,8 +22,8 @@ use super::tables::{FieldWriter, Fields, FieldsAsked, InputTable};
 use crate::plan::table::{CommandSpec, Common, OptionValue, ValueKind, argument, option, options};
 use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
 use gristmill_base::names::name_of;
-use gristmill_base::record::table::{fields_of, value_of, without_end};
-use gristmill_base::value::{Token, ValueReader, ValueWriter, display};
+use gristmill_base::record::table::{value_of, without_end};
+use gristmill_base::value::{Token, ValueReader, ValueWriter};
 use gristmill_storage::lines::BYTE_ORDER_MARK;
 use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
@@ -44,7 +43,7 @@ const ROWS_A_STEP: usize = 1 << 12;
 /// What a name of the right gets behind it that is there already.
 const SUFFIX: &[u8] = b"_right";
 
-/// Characters of a key that an error shows.
+/// Characters of a cell that an error shows.
 const SHOWN_CHARS: usize = 80;
 
 options! {
@@ -55,10 +54,10 @@ options! {
         ),
         right: Location = argument("The file or directory whose rows are joined to those."),
         output: Location = argument("The directory to make."),
-        on: Vec<String> = option(
+        by: Vec<String> = option(
             "",
             "The columns that must be equal, with commas between them: id, or LEFT=RIGHT where their names differ; by name, or by number from 1 on. Repeatable.",
-        ),
+        ).short("b"),
         how: How = option(
             "inner",
             "Which rows are written. inner: pairs of rows with equal keys; left, right, full: also the rows of that side, or of both, that \
@@ -124,7 +123,7 @@ impl Described for JoinSpec {
         help: "Join two tables, or lines with fields, by columns; neither need be sorted.",
         details: "The columns of the output: those of the key, the others of the left, the others of the right. A name of the right \
                   that is there already gets `_right` behind it. Keys are text: `1` and `1.0` differ, and an empty cell equals an empty cell.",
-        example: "gristmill join --csv --on city=name orders.csv cities.csv joined/",
+        example: "gristmill join --csv --by city=name orders.csv cities.csv joined/",
         python: r#"
 >>> import tempfile, gristmill
 >>> from pathlib import Path
@@ -132,7 +131,7 @@ impl Described for JoinSpec {
 ...     _ = Path(folder, "orders").write_text("city,price\nRome,2\nBern,0.5\nRome,3\n")
 ...     _ = Path(folder, "cities").write_text("name,country\nRome,IT\nOslo,NO\n")
 ...     report = gristmill.join(
-...         f"{folder}/orders", f"{folder}/cities", f"{folder}/out", csv=True, on=["city=name"], how="left"
+...         f"{folder}/orders", f"{folder}/cities", f"{folder}/out", csv=True, by=["city=name"], how="left"
 ...     )
 ...     print(Path(folder, "out/part-r-00000").read_text(), end="")
 city,price,country
@@ -185,7 +184,7 @@ impl NativeJob for JoinSpec {
             .advise("leave it out, or say that the inputs are csv or tsv"));
         }
         let (mut left_key, mut right_key) = (Vec::new(), Vec::new());
-        for [left_name, right_name] in names_on(&self.on)? {
+        for [left_name, right_name] in names_by(&self.by)? {
             left_key.push(left.column(&left_name)?);
             right_key.push(right.column(&right_name)?);
         }
@@ -216,39 +215,54 @@ impl NativeJob for JoinSpec {
 }
 
 /// The names that must be equal: `id,city=town` are `id` of both sides, and `city` of the left with `town` of the right.
-fn names_on(words: &[String]) -> Result<Vec<[Vec<u8>; 2]>> {
-    let (mut found, mut pairs, mut names, mut room) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+fn names_by(words: &[String]) -> Result<Vec<[Vec<u8>; 2]>> {
+    if words.is_empty() {
+        return Err(wrong_option("by", "it must be given"));
+    }
+    let (mut found, mut room) = (Vec::new(), Vec::new());
     for given in words {
-        let given = name_of(given.clone());
-        let given = given.as_bytes();
-        fields_of(given, b',', &mut pairs);
-        for pair in &pairs {
-            let pair = given.get(pair.clone()).unwrap_or_default();
-            fields_of(pair, b'=', &mut names);
-            let mut name = |field: &Range<usize>| {
-                let name = pair.get(field.clone()).unwrap_or_default();
-                value_of(name, &mut room).to_vec()
-            };
-            let named = match names.as_slice() {
-                [both] => [name(both), name(both)],
-                [left, right] => [name(left), name(right)],
-                _ => [Vec::new(), Vec::new()],
-            };
-            if named.iter().any(Vec::is_empty) {
-                let pair = String::from_utf8_lossy(pair);
-                return Err(wrong_option(
-                    "on",
-                    &format!("{pair:?} does not name a column of each side"),
-                )
-                .advise(
-                    "give id, or LEFT=RIGHT; a name that has a comma or = stands in double quotes",
-                ));
+        let name = name_of(given.clone());
+        let mut pair = Vec::new();
+        for (name, behind) in cut_names(name.as_bytes()) {
+            pair.push(value_of(name, &mut room).to_vec());
+            if behind != b'=' {
+                found.push(pair_of(std::mem::take(&mut pair), given)?);
             }
-            found.push(named);
         }
     }
     Ok(found)
+}
+
+/// Names with the byte behind each, a comma or `=`. Quotes around a name hold such a byte in it.
+fn cut_names(given: &[u8]) -> Vec<(&[u8], u8)> {
+    let (mut names, mut start, mut is_quoted) = (Vec::new(), 0, false);
+    for (at, byte) in given.iter().chain(b",").enumerate() {
+        match byte {
+            b'"' if given.get(start) == Some(byte) => is_quoted = !is_quoted,
+            b',' | b'=' if !is_quoted || at == given.len() => {
+                names.push((given.get(start..at).unwrap_or_default(), *byte));
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// A name of each side; one alone is that of both.
+fn pair_of(mut names: Vec<Vec<u8>>, given: &str) -> Result<[Vec<u8>; 2]> {
+    if let [both] = names.as_slice() {
+        names.push(both.clone());
+    }
+    let pair = <[Vec<u8>; 2]>::try_from(names).ok();
+    let pair = pair.filter(|names| names.iter().all(|name| !name.is_empty()));
+    pair.ok_or_else(|| {
+        wrong_option(
+            "by",
+            &format!("{given:?} does not name a column of each side"),
+        )
+        .advise("give id, or LEFT=RIGHT; a name that has a comma or = stands in double quotes")
+    })
 }
 
 /// The header of rows that are put together: no name of the right is there already.
@@ -458,7 +472,7 @@ impl HeldRows {
 
     #[cold]
     fn too_many(&self, key: &[u8]) -> Error {
-        let (rows, key) = (self.rows, display(key, SHOWN_CHARS));
+        let (rows, key) = (self.rows, shown(key));
         let (bytes, room) = (show_bytes(self.bytes), show_bytes(self.room as u64));
         let message = format!(
             "the right has {rows} rows of the key {key}, which are held in memory: they take {bytes}, and a worker has room for {room}"
@@ -478,6 +492,19 @@ impl HeldRows {
             row
         })
     }
+}
+
+/// The cells of a key, for people.
+fn shown(key: &[u8]) -> String {
+    let (mut cells, mut key) = (Vec::new(), ValueReader::new(key));
+    while let Ok(Some(token)) = key.token() {
+        if let Token::Bytes(cell) = token {
+            let cell = String::from_utf8_lossy(&cell);
+            let cell: String = cell.chars().take(SHOWN_CHARS).collect();
+            cells.push(format!("{cell:?}"));
+        }
+    }
+    cells.join(", ")
 }
 
 struct JoinReducer<'o> {
@@ -607,5 +634,46 @@ impl JoinReducer<'_> {
         self.row.extend_from_slice(left);
         self.join.writer.end_row(&mut self.row);
         part.record(&self.row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(by: &str) -> Result<Vec<[Vec<u8>; 2]>> {
+        names_by(&[by.to_owned()])
+    }
+
+    #[test]
+    fn names_are_of_both_sides_or_of_each() {
+        let pair = |left: &str, right: &str| [left.as_bytes().to_vec(), right.as_bytes().to_vec()];
+        let found = named(r#"id,city=town,"a,=b"="c"",d",5"=6"#).unwrap();
+        let wanted = [
+            pair("id", "id"),
+            pair("city", "town"),
+            pair("a,=b", "c\",d"),
+            pair("5\"", "6"),
+        ];
+        assert_eq!(found, wanted);
+        assert!(names_by(&[]).is_err());
+        for wrong in ["", "a,", "=", "a=", "=b", "a=b=c"] {
+            assert!(named(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rows_are_held_as_long_as_all_fit() {
+        let mut held = HeldRows::within(40);
+        held.take(b"ab");
+        held.take(b"");
+        assert_eq!(held.iter().collect::<Vec<_>>(), [&b"ab"[..], b""]);
+        assert!(held.check(b"").is_ok());
+        held.take(b"c");
+        held.take(b"");
+        assert_eq!((held.ends.len(), held.rows), (2, 4));
+        assert!(held.check(b"").unwrap_err().to_string().contains("4 rows"));
+        held.clear();
+        assert!(held.are_all() && held.iter().next().is_none());
     }
 }

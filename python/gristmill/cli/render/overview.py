@@ -31,6 +31,7 @@ ROWS = (
     Row("Files", ("sort", "top"), "sort lines or records, or keep the first N"),
     Row("Files", ("grep",), "print or count the lines that match"),
     Row("Files", ("wordcount", "matchcount", "distinct"), "count words, matches, lines"),
+    Row("Files", ("join",), "join two tables by columns"),
     Row("Your code", ("run",), "run MapReduce of your own functions"),
     Row("Your code", ("check",), "check that a job's output depends on its input alone"),
     Row("Your code", ("retry",), "run the failed record of a job again, alone"),

@@ -1,0 +1,375 @@
+"""`gristmill join` against nested loops over the same rows, and against pandas."""
+
+import csv
+import gzip
+import io
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gristmill
+
+from .harness import content, failure, names, parts, report, run
+
+MARK = b"\xef\xbb\xbf"
+HOW = ("inner", "left", "right", "full", "semi", "anti")
+
+Row = list[bytes]
+
+CELLS = st.sampled_from(
+    [b"", b"a", b"b", b"1", b"1.0", b'"', b",", b"a\nb", b"\r\n", b"\xff", b" "]
+)
+KEYS = st.sampled_from([b"", b"a", b'a"', b"a,", b"\0", b"\n"])
+
+
+def quoted(cell: bytes) -> bytes:
+    """A cell as it stands in a table."""
+    if any(byte in cell for byte in (b'"', b",", b"\n", b"\r")):
+        return b'"' + cell.replace(b'"', b'""') + b'"'
+    return cell
+
+
+def table(rows: list[Row], end: bytes = b"\n", mark: bytes = b"") -> bytes:
+    """The bytes of a table. A row of one empty cell has quotes, else it would be no row."""
+    lines = (b",".join(map(quoted, row)) or b'""' for row in rows)
+    return mark + b"".join(line + end for line in lines)
+
+
+def rows_of(text: bytes) -> list[Row]:
+    """The rows of a table."""
+    reader = csv.reader(io.StringIO(text.decode("latin-1"), newline=""))
+    return [[cell.encode("latin-1") for cell in row] for row in reader]
+
+
+def joined(
+    left: list[Row],
+    right: list[Row],
+    by: list[tuple[int, int]],
+    how: str,
+    widths: tuple[int, int],
+    empty: bytes = b"",
+) -> list[Row]:
+    """What a join gives, without headers: in the order of keys, and of the inputs in each."""
+
+    def key(row: Row, side: int) -> Row:
+        return [row[columns[side]] for columns in by]
+
+    def others(row: Row, side: int) -> Row:
+        columns = [pair[side] for pair in by]
+        return [cell for column, cell in enumerate(row) if column not in columns]
+
+    def absent(side: int) -> Row:
+        return [empty] * len(others([b""] * widths[side], side))
+
+    found = []
+    for wanted in sorted(
+        {tuple(key(row, 0)) for row in left} | {tuple(key(row, 1)) for row in right}
+    ):
+        of_left = [row for row in left if tuple(key(row, 0)) == wanted]
+        of_right = [row for row in right if tuple(key(row, 1)) == wanted]
+        if how in ("semi", "anti"):
+            found += of_left if bool(of_right) == (how == "semi") else []
+            continue
+        if not of_right and how in ("left", "full"):
+            found += [[*wanted, *others(row, 0), *absent(1)] for row in of_left]
+        if not of_left and how in ("right", "full"):
+            found += [[*wanted, *absent(0), *others(row, 1)] for row in of_right]
+        found += [[*wanted, *others(a, 0), *others(b, 1)] for a in of_left for b in of_right]
+    return found
+
+
+@settings(max_examples=60)
+@given(
+    st.data(),
+    st.sampled_from(HOW),
+    st.integers(1, 2),
+    st.integers(0, 2),
+    st.integers(0, 2),
+    st.sampled_from([b"\n", b"\r\n"]),
+    st.booleans(),
+)
+def test_any_tables_are_joined(
+    tmp_path_factory: pytest.TempPathFactory,
+    data: st.DataObject,
+    how: str,
+    keys: int,
+    left_others: int,
+    right_others: int,
+    end: bytes,
+    has_header: bool,
+) -> None:
+    folder = tmp_path_factory.mktemp("tables")
+    rows: list[list[Row]] = []
+    for side, others in (("left", left_others), ("right", right_others)):
+        row = st.tuples(st.tuples(*[KEYS] * keys), st.tuples(*[CELLS] * others))
+        files = data.draw(st.lists(st.lists(row, max_size=6), min_size=1, max_size=3), side)
+        (folder / side).mkdir()
+        header = [[b"k%d" % n for n in range(keys)] + [b"v%d" % n for n in range(others)]]
+        found: list[Row] = []
+        for number, some in enumerate(files):
+            # The keys of the right are its last columns.
+            cells = [[*k, *v] if side == "left" else [*v, *k] for k, v in some]
+            found += cells
+            head = header if side == "left" else [header[0][keys:] + header[0][:keys]]
+            text = table([*(head if has_header else []), *cells], end, MARK if number == 1 else b"")
+            name = f"{number}.gz" if number == 2 else f"{number}"
+            (folder / side / name).write_bytes(gzip.compress(text) if number == 2 else text)
+        rows.append(found)
+    by = [(key, right_others + key) for key in range(keys)]
+    given_by = (
+        [f"{a + 1}={b + 1}" for a, b in by] if not has_header else [f"k{n}" for n in range(keys)]
+    )
+    if not has_header and not (rows[0] and rows[1]):
+        return  # nothing says how many columns an empty file would have
+    gristmill.join(
+        folder / "left",
+        folder / "right",
+        folder / "out",
+        by=",".join(given_by),
+        how=how,
+        empty="-",
+        csv=True,
+        no_header=not has_header,
+        parts=1,
+    )
+    text = content(folder / "out")
+    widths = (keys + left_others, keys + right_others)
+    wanted = joined(rows[0], rows[1], by, how, widths, b"-")
+    if has_header:
+        head = [b"k%d" % n for n in range(keys)] + [b"v%d" % n for n in range(left_others)]
+        if how not in ("semi", "anti"):
+            named = (b"v%d" % n for n in range(right_others))
+            head += [name + b"_right" if name in head else name for name in named]
+        wanted = [head, *wanted]
+    assert text == table(wanted, end if has_header or rows[0] else b"\n")
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
+@pytest.mark.parametrize("seed", range(3))
+def test_pandas_finds_the_same_rows(tmp_path: Path, how: str, seed: int) -> None:
+    chance = random.Random(seed)
+
+    def drawn(count: int, *columns: str) -> pd.DataFrame:
+        def cell() -> str:
+            return chance.choice(("", "x", "NA", "7", "7.0", "a,b", 'c"', "é"))
+
+        return pd.DataFrame([[cell() for _ in columns] for _ in range(count)], columns=columns)
+
+    left = drawn(40, "value", "id", "city", "note")
+    right = drawn(30, "town", "note", "id", "country")
+    left.to_csv(tmp_path / "left.csv", index=False)
+    right.to_csv(tmp_path / "right.csv", index=False)
+    options = ("--by", "id,city=town", "--how", how, "--csv", "--parts", "2")
+    run("join", tmp_path / "left.csv", tmp_path / "right.csv", tmp_path / "out", *options)
+    read: Any = {"dtype": str, "keep_default_na": False}
+    found = pd.concat([pd.read_csv(part, **read) for part in parts(tmp_path / "out")])
+    assert list(found) == ["id", "city", "value", "note", "note_right", "country"]
+    wanted = left.merge(
+        right.rename(columns={"town": "city"}),
+        on=["id", "city"],
+        how="outer" if how == "full" else how,
+        suffixes=("", "_right"),
+    ).fillna("")[list(found)]
+    assert Counter(found.itertuples(index=False)) == Counter(wanted.itertuples(index=False))
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from([b"", b"a", b"b", b'"', b"\xff", b"\0"]), min_size=1), max_size=8
+    ),
+    st.lists(
+        st.lists(st.sampled_from([b"", b"a", b"b", b'"', b"\xff", b"\0"]), min_size=1), max_size=8
+    ),
+    st.sampled_from(HOW),
+)
+@settings(max_examples=40)
+def test_any_lines_are_joined(
+    tmp_path_factory: pytest.TempPathFactory, left: list[Row], right: list[Row], how: str
+) -> None:
+    """A line without the field of the key has an empty one; without a match it gets no fields."""
+    folder = tmp_path_factory.mktemp("lines")
+    for side, rows in (("left", left), ("right", right)):
+        (folder / side).write_bytes(b"\n".join(b":".join(row) for row in rows) + b"\n" * bool(rows))
+    options: dict[str, Any] = {"by": "2=1", "how": how, "field_separator": ":", "parts": 1}
+    gristmill.join(folder / "left", folder / "right", folder / "out", **options)
+    found = [line.split(b":") for line in content(folder / "out").split(b"\n")[:-1]]
+    padded = [row if len(row) > 1 else [*row, b""] for row in left]
+    wanted = joined(padded, right, [(1, 0)], how, (2, 1))
+    if how in ("semi", "anti"):
+        wanted = [left[padded.index(row)] if row[1:] == [b""] else row for row in wanted]
+        assert sorted(line[:2] for line in found) == sorted(row[:2] for row in wanted)
+        assert len(found) == len(wanted)
+        return
+    if how in ("left", "full"):  # nothing stands for the columns of lines, which have none
+        assert len(found) == len(wanted)
+    matched = {row[0] for row in right} & {row[1] for row in padded}
+    assert [row for row in found if row[0] in matched] == [
+        row for row in wanted if row[0] in matched
+    ]
+
+
+def test_fields_between_blanks(tmp_path: Path) -> None:
+    (tmp_path / "left").write_bytes(b" 1  a\n\n2 b\tc\n3")
+    (tmp_path / "right").write_bytes(b"x 2\ny\t2 z\n")
+    run(
+        "join",
+        tmp_path / "left",
+        tmp_path / "right",
+        tmp_path / "full",
+        "--by",
+        "1=2",
+        "--how",
+        "full",
+    )
+    assert content(tmp_path / "full") == b"\n1\ta\n2\tb\tc\tx\n2\tb\tc\ty\tz\n3\n"
+    run(
+        "join",
+        tmp_path / "left",
+        tmp_path / "right",
+        tmp_path / "anti",
+        "--by",
+        "1=2",
+        "--how",
+        "anti",
+    )
+    assert content(tmp_path / "anti") == b"\n 1  a\n3\n"
+
+
+def test_any_workers_and_memory_give_the_same_bytes(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    for side, count in (("left", 110_000), ("right", 10_000)):
+        rows = (f"{chance.randrange(9_000)},{side * 18},{number}\n" for number in range(count))
+        (tmp_path / side).write_text("id,side,number\n" + "".join(rows))
+    assert (tmp_path / "left").stat().st_size > 8 << 20
+    found = []
+    for number, options in enumerate(
+        (["--workers", "1"], ["--workers", "2", "--memory", "30M"], ["--runner", "processes"])
+    ):
+        out = tmp_path / f"out{number}"
+        inputs = (tmp_path / "left", tmp_path / "right")
+        run("join", *inputs, out, "--csv", "--by", "id", "--parts", "3", *options)
+        found.append([part.read_bytes() for part in parts(out)])
+    assert found[0] == found[1] == found[2]
+    right = Counter(row[0] for row in rows_of((tmp_path / "right").read_bytes()))
+    left = Counter(row[0] for row in rows_of((tmp_path / "left").read_bytes()))
+    wanted = sum(count * right[key] for key, count in left.items() if key != b"id")
+    assert sum(part.count(b"\n") - 1 for part in found[0]) == wanted
+    for part in found[0]:
+        rows = rows_of(part)[1:]
+        order = [(row[0], int(row[2]), int(row[4])) for row in rows]
+        assert order == sorted(order)
+    inputs = (tmp_path / "left", tmp_path / "right", tmp_path / "out")
+    plan = report("explain", "join", *inputs, "--csv", "--by", "id", "--parts", "3")
+    assert plan["parts"] == 3
+    assert plan["stages"][0]["tasks"] > 3
+
+
+def test_left_rows_of_a_key_need_no_memory(tmp_path: Path) -> None:
+    (tmp_path / "left").write_text("id,n\n" + "".join(f"a,{n:060}\n" for n in range(200_000)))
+    (tmp_path / "right").write_text("id,m\na,1\na,2\na,3\n")
+    options = ("--csv", "--by", "id", "--memory", "24M", "--workers", "1")
+    run("join", tmp_path / "left", tmp_path / "right", tmp_path / "out", *options)
+    rows = content(tmp_path / "out").split(b"\n")
+    assert rows[:4] == [b"id,n,m", *(b"a,%060d,%d" % (0, n) for n in (1, 2, 3))]
+    assert rows[-2:] == [b"a,%060d,3" % 199_999, b""]
+    assert len(rows) == 600_002
+    # The other way round they would be held, unless nothing is joined to them.
+    error = failure("join", tmp_path / "right", tmp_path / "left", tmp_path / "no", *options)
+    assert 'the right has 200000 rows of the key "a",' in error
+    assert "give the inputs in the other order" in error
+    for how, rows in (("semi", b"id,m\na,1\na,2\na,3\n"), ("anti", b"id,m\n")):
+        out = tmp_path / how
+        run("join", tmp_path / "right", tmp_path / "left", out, *options, "--how", how)
+        assert content(out) == rows
+    (tmp_path / "right").write_text("id,m\nb,1\n")
+    run("join", tmp_path / "right", tmp_path / "left", tmp_path / "none", *options, "--how", "left")
+    assert content(tmp_path / "none") == b"id,m,n\nb,1,\n"
+
+
+def test_names_of_the_header(tmp_path: Path) -> None:
+    (tmp_path / "left").write_bytes(b"\xef\xbb\xbfid,x,x\r\n1,a,b\r\n")
+    (tmp_path / "right").write_bytes(b'"x",x_right,"k,=",n\n2,3,1,"4"\n')
+    for by in ('id="k,="', "id=3", "#1=#3"):
+        out = tmp_path / f"out{len(by)}"
+        run("join", tmp_path / "left", tmp_path / "right", out, "--csv", "--by", by)
+        assert content(out) == b"id,x,x,x_right,x_right_right,n\r\n1,a,b,2,3,4\r\n"
+    run("join", tmp_path / "right", tmp_path / "right", tmp_path / "self", "--csv", "--by", "n")
+    header = b'n,x,x_right,"k,=",x_right_right,x_right_right_right,"k,=_right"\n'
+    assert content(tmp_path / "self") == header + b"4,2,3,1,2,3,1\n"
+    run(
+        "join",
+        tmp_path / "right",
+        tmp_path / "right",
+        tmp_path / "semi",
+        "--csv",
+        "--by",
+        "n",
+        "--how",
+        "semi",
+    )
+    assert content(tmp_path / "semi") == (tmp_path / "right").read_bytes()
+
+
+def test_a_side_may_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "full").write_bytes(b"id,v\n1,a\n")
+    (tmp_path / "header").write_bytes(b"w,id\n")
+    (tmp_path / "nothing").write_bytes(b"")
+    for left, right, how, wanted in (
+        ("full", "header", "left", b"id,v,w\n1,a,\n"),
+        ("full", "nothing", "left", b"id,v\n1,a\n"),
+        ("full", "nothing", "inner", b"id,v\n"),
+        ("header", "full", "right", b"id,w,v\n1,,a\n"),
+        ("nothing", "full", "full", b"id,v\n1,a\n"),
+        ("nothing", "full", "semi", b""),
+        ("nothing", "nothing", "full", b""),
+    ):
+        out = tmp_path / f"{left}-{right}-{how}"
+        run("join", tmp_path / left, tmp_path / right, out, "--csv", "--by", "id", "--how", how)
+        assert content(out) == wanted, (left, right, how)
+
+
+def test_rows_that_are_none_are_told(tmp_path: Path) -> None:
+    (tmp_path / "left").write_bytes(b"id,v\n1,a\n")
+    (tmp_path / "right").write_bytes(b"id,w\n1,b\n2\n")
+    error = failure(
+        "join", tmp_path / "left", tmp_path / "right", tmp_path / "out", "--csv", "--by", "id"
+    )
+    assert "the row has 1 field, and the header has 2 fields" in error
+    assert f"{tmp_path}/right" in error
+    assert "row=3" in error.replace(" ", "") or "row 3" in error
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "a").write_bytes(b"id,w\n")
+    (tmp_path / "two" / "b").write_bytes(b"id,x\n")
+    error = failure(
+        "join", tmp_path / "left", tmp_path / "two", tmp_path / "out", "--csv", "--by", "id"
+    )
+    assert "its header is not that of" in error
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--csv", "--by", "id=a=b"], "does not name a column of each side"),
+        (["--csv", "--by", "id,"], "does not name a column of each side"),
+        (["--csv", "--by", "nothing"], "there is no column"),
+        (["--csv", "--by", "id=v"], "there is no column"),
+        (["--csv"], "by: it must be given"),
+        (["--by", "id"], "is not the number of a field"),
+        (["--by", "1", "--empty", "x"], "lines have no columns"),
+        (["--by", "1", "--no-header"], "lines have no header"),
+        (["--csv", "--by", "id", "--how", "outer"], "outer"),
+        (["--csv", "--tsv", "--by", "id"], "exclude each other"),
+    ],
+)
+def test_wrong_options(options: list[str], says: str, tmp_path: Path) -> None:
+    (tmp_path / "left").write_bytes(b"id,v\n1,a\n")
+    (tmp_path / "right").write_bytes(b"id,w\n1,b\n")
+    out = tmp_path / "out"
+    assert says in failure("join", tmp_path / "left", tmp_path / "right", out, *options, status=2)
+    assert names(tmp_path) == ["left", "right"]
