@@ -6,6 +6,18 @@ from gristmill.names import StrPath
 from gristmill.report import JobReport
 
 __all__ = ["group", "matchcount", "resume", "sort", "teragen", "terasort", "teravalidate", "top_records", "unique", "wordcount"]
+__all__ = [
+    "group",
+    "join",
+    "matchcount",
+    "resume",
+    "sort",
+    "teragen",
+    "terasort",
+    "teravalidate",
+    "unique",
+    "wordcount",
+]
 
 def sort(
     inputs: StrPath | Iterable[StrPath] | None = ...,
@@ -796,6 +808,14 @@ def top_records(
     key: str | Iterable[str] | None = ...,
     by: str | Iterable[str] | None = ...,
     ties: str | None = ...,
+def join(
+    left: StrPath,
+    right: StrPath,
+    output: StrPath,
+    *,
+    by: str | Iterable[str],
+    how: Literal["inner", "left", "right", "full", "semi", "anti"] = ...,
+    empty: str | None = ...,
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
@@ -860,6 +880,30 @@ def top_records(
         reverse: Larger keys first.
         parts: How many part files. The hash of a group's key decides its part; a part is in the
             order of its groups. By default one; with --by, one for each 256 MB of input.
+    r"""Join two tables, or lines with fields, by columns; neither need be sorted.
+
+    The columns of the output: those of the key, the others of the left, the others of the right. A
+    name of the right that is there already gets `_right` behind it. Keys are text: `1` and `1.0`
+    differ, and an empty cell equals an empty cell.
+
+    Args:
+        left: A file, or a directory whose files are read (not those whose names begin with _ or .);
+            compressed ones, too.
+        right: The file or directory whose rows are joined to those.
+        output: The directory to make.
+        by: The columns that must be equal, with commas between them: id, or LEFT=RIGHT where their
+            names differ; by name, or by number from 1 on. Repeatable.
+        how: Which rows are written. inner: pairs of rows with equal keys; left, right, full: also
+            the rows of that side, or of both, that have no match; semi: rows of the left that have
+            a match; anti: those that have none. By default inner.
+        empty: What is written in the cells of a side that has no row. By default nothing.
+        csv: The inputs are tables with commas, quotes and a header; so is each part of the output.
+        tsv: The same with tabs. With another separator: --csv -t ';'.
+        no_header: The tables have no headers: columns have numbers, from 1 on.
+        field_separator: The byte between fields of lines, or of a table; \t is a tab, \0 is NUL. By
+            default blanks.
+        parts: How many part files. The hash of a key decides its part; a part is in the order of
+            its keys. By default one for each 256 MB of input.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -914,6 +958,16 @@ def top_records(
         city,price
         Rome,30
         Rome,2
+        ...     _ = Path(folder, "orders").write_text("city,price\nRome,2\nBern,0.5\nRome,3\n")
+        ...     _ = Path(folder, "cities").write_text("name,country\nRome,IT\nOslo,NO\n")
+        ...     report = gristmill.join(
+        ...         f"{folder}/orders", f"{folder}/cities", f"{folder}/out", csv=True, by=["city=name"], how="left"
+        ...     )
+        ...     print(Path(folder, "out/part-r-00000").read_text(), end="")
+        city,price,country
+        Bern,0.5,
+        Rome,2,IT
+        Rome,3,IT
     """
 
 def resume(
