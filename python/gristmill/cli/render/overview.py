@@ -35,7 +35,7 @@ ROWS = (
     Row("Your code", ("run",), "run MapReduce of your own functions"),
     Row("Your code", ("check",), "check that a job's output depends on its input alone"),
     Row("Your code", ("retry",), "run the failed record of a job again, alone"),
-    Row("Hadoop", ("streaming", "hadoop"), "run its scripts unchanged; stand in for it: for mrjob"),
+    Row("Hadoop", ("streaming", "hadoop"), "run its scripts unchanged; stand in for it"),
     Row("TeraSort", ("teragen", "terasort", "teravalidate"), "make, sort, check records"),
     Row("Jobs", ("explain",), "say what a job would do, without doing it"),
     Row("Jobs", ("jobs",), "list jobs, show one, watch one, remove old ones"),
