@@ -56,7 +56,7 @@ def _plain(option: Option, value: Value) -> Value:
         return [in_home(path) for path in cast("Iterable[StrPath]", value)]
     if option.kind == "path" and isinstance(value, (str, bytes, os.PathLike)):
         return in_home(value)
-    if option.kind in ("bytes", "rows"):
+    if option.kind in ("bytes", "rows", "number"):
         return str(value)  # beyond 64 bits, and negative ones, get the engine's own words
     return value
 

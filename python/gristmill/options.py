@@ -24,6 +24,7 @@ ValueKind = Literal[
     "count",
     "bytes",
     "rows",
+    "number",
     "choice",
     "path",
     "paths",
@@ -34,7 +35,7 @@ ValueKind = Literal[
     "seconds",
 ]
 
-Value = str | int | StrPath | Iterable[StrPath] | Mapping[str, str] | None
+Value = str | float | StrPath | Iterable[StrPath] | Mapping[str, str] | None
 
 
 class Option(NamedTuple):

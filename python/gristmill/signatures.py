@@ -29,6 +29,7 @@ _TYPES = {
     "count": "int",
     "bytes": "int | str",
     "rows": "int | str",
+    "number": "float | str",
     "path": "StrPath",
     "paths": "StrPath | Iterable[StrPath]",
     "path_list": "StrPath | Iterable[StrPath]",

@@ -40,6 +40,7 @@ _METAVARS = {
     "count": "N",
     "bytes": "SIZE",
     "rows": "ROWS",
+    "number": "NUMBER",
     "path": "PATH",
     "path_list": "PATH",
     "pairs": "KEY=VALUE",

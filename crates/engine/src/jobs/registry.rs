@@ -20,6 +20,8 @@ use super::kind::{Described, JobKind};
 use super::mapreduce::{Mapreduce, work_of};
 use super::matchcount::MatchcountSpec;
 use super::resume::command::Resume;
+use super::sample::SampleSpec;
+use super::shuf::ShufSpec;
 use super::sort::SortSpec;
 use super::steps::{JobOutput, JobRequest};
 use super::teragen::TeragenSpec;
@@ -52,6 +54,8 @@ const KINDS: &[Registered] = &[
     Registered::kind::<GroupSpec>(),
     Registered::kind::<TopSpec>(),
     Registered::kind::<JoinSpec>(),
+    Registered::kind::<SampleSpec>(),
+    Registered::kind::<ShufSpec>(),
     Registered::kind::<Resume>(),
     Registered::kind::<Mapreduce>(),
 ];
@@ -324,6 +328,7 @@ mod tests {
             ValueKind::Count => serde_json::json!(3),
             ValueKind::Bytes => serde_json::json!("1G"),
             ValueKind::Rows => serde_json::json!("5k"),
+            ValueKind::Number => serde_json::json!("0.5"),
             ValueKind::Choice(words) => serde_json::json!(words[0]),
             ValueKind::Pairs => serde_json::json!({"region": "x"}),
             ValueKind::Text if name == "format" => serde_json::json!("lines"),

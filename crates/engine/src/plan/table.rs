@@ -36,6 +36,8 @@ pub enum ValueKind {
     Bytes,
     /// A number of rows, such as 10m.
     Rows,
+    /// A number, such as 0.01.
+    Number,
     /// One of some words.
     Choice(&'static [&'static str]),
     /// A path.
@@ -159,6 +161,10 @@ values! { read_count:
     Option<usize>: ValueKind::Count;
 }
 
+values! { read_number:
+    Option<f64>: ValueKind::Number;
+}
+
 values! { names::deserialize:
     Location: ValueKind::Path, PathOption::root;
     Option<Location>: ValueKind::Path, PathOption::root;
@@ -174,6 +180,19 @@ fn read_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize
     let count = given.as_u64().and_then(|count| usize::try_from(count).ok());
     let wrong = || D::Error::custom(format!("{given} is not a whole number from 1 on"));
     count.filter(|count| *count > 0).map(Some).ok_or_else(wrong)
+}
+
+/// A number, if one is given, as a number or as text.
+fn read_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let Some(given) = Option::<serde_json::Value>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let number = match &given {
+        serde_json::Value::String(text) => text.trim().parse().ok(),
+        given => given.as_f64(),
+    };
+    let wrong = || D::Error::custom(format!("{given} is not a number"));
+    number.map(Some).ok_or_else(wrong)
 }
 
 /// A command: its name, what it does, and its options.

@@ -94,6 +94,8 @@ pub struct TableRow<'a> {
     pub fields: &'a [Range<usize>],
     /// The number of its first line in the source, from 1 on.
     pub line: u64,
+    /// Where it begins in its file, decoded if that is compressed.
+    pub offset: u64,
     /// Says in an error where in the input it is.
     pub locate: &'a dyn Fn(Error) -> Error,
 }
@@ -269,6 +271,7 @@ impl<'t> RowReader<'t> {
                     _ => self.codes.fields(),
                 },
                 line: here.lines + 1,
+                offset: here.offset,
                 locate: &|error| at(error, here, from, self.table.delimiter),
             })?,
             Err(_) if without_end(row).is_empty() => self.left_out.bytes += row.len() as u64,

@@ -32,6 +32,7 @@ ROWS = (
     Row("Files", ("grep",), "print or count the lines that match"),
     Row("Files", ("wordcount", "matchcount", "distinct"), "count words, matches, lines"),
     Row("Files", ("group", "join"), "group the rows of tables; join two tables"),
+    Row("Files", ("sample", "shuf"), "draw some records, or put all in a random order"),
     Row("Your code", ("run",), "run MapReduce of your own functions"),
     Row("Your code", ("check",), "check that a job's output depends on its input alone"),
     Row("Your code", ("retry",), "run the failed record of a job again, alone"),

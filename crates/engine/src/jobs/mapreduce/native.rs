@@ -23,7 +23,7 @@ use crate::plan::table::CommandOptions;
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::names::name_of;
 use gristmill_base::record::table_keys::TableSource;
-use gristmill_storage::input::InputFile;
+use gristmill_storage::input::{FileRange, InputFile};
 use gristmill_storage::location::Location;
 use gristmill_storage::stores::Stores;
 use gristmill_tasks::split::input_files;
@@ -217,6 +217,7 @@ impl Planned {
         let input_bytes: u64 = all.map(|file| file.stat.bytes).sum();
         let split_bytes = good_split(input_bytes, job.workers);
         let (mut splits, mut tables) = (Vec::new(), Vec::new());
+        let mut numbers = FileNumbers::of(files.iter().flatten());
         for (input, files) in files.iter().enumerate() {
             let mut found = text_splits(job.store(), files, &TextSplits::of_lines(split_bytes))?;
             if let RecordsAsked::Rows(asked) = &asked
@@ -230,9 +231,14 @@ impl Planned {
                 tables.push(table);
             }
             for pieces in found {
+                let split = NativeSplit {
+                    input,
+                    files: pieces.iter().map(|piece| numbers.next(piece)).collect(),
+                    pieces,
+                };
                 splits.push(UserTaskSplit {
-                    bytes: pieces.iter().map(|piece| piece.bytes).sum(),
-                    what: SplitData::of(&NativeSplit { input, pieces })?,
+                    bytes: split.pieces.iter().map(|piece| piece.bytes).sum(),
+                    what: SplitData::of(&split)?,
                 });
             }
         }
@@ -256,6 +262,34 @@ impl Planned {
     }
 }
 
+/// Tells the files of pieces that come in the order of the input: one may be given twice, so that its path does not tell it.
+#[derive(Debug)]
+struct FileNumbers {
+    /// Those of the files that have pieces, which are all but the empty ones.
+    rest: std::vec::IntoIter<u32>,
+    number: u32,
+}
+
+impl FileNumbers {
+    fn of<'f>(files: impl Iterator<Item = &'f InputFile>) -> Self {
+        let numbered = files.zip(0..);
+        let rest = numbered.filter(|(file, _)| file.stat.bytes > 0);
+        let rest: Vec<u32> = rest.map(|(_, number)| number).collect();
+        FileNumbers {
+            rest: rest.into_iter(),
+            number: 0,
+        }
+    }
+
+    /// The number of the file of the next piece, which is another one where the piece begins with it.
+    fn next(&mut self, piece: &FileRange) -> u32 {
+        if piece.offset == 0 {
+            self.number = self.rest.next().unwrap_or(self.number);
+        }
+        self.number
+    }
+}
+
 /// Reads the headers of the files of a table.
 fn table_of(job: &RunningJob<'_>, form: RowsForm, files: &[InputFile]) -> Result<InputTable> {
     let mut table = InputTable::new(form);
@@ -275,18 +309,18 @@ fn at_rows(
     (files, delimiter): (&[InputFile], u8),
     splits: Vec<TextSplit>,
 ) -> Result<Vec<TextSplit>> {
-    let (mut found, mut number) = (Starts::default(), 0);
+    let (mut found, mut numbers) = (Starts::default(), FileNumbers::of(files.iter()));
     let mut starts = Vec::with_capacity(splits.len());
-    for piece in splits.iter().filter_map(|split| split.first()) {
-        while files
-            .get(number)
-            .is_some_and(|file| file.path != piece.file.path)
-        {
-            number += 1;
+    for split in &splits {
+        for (at, piece) in split.iter().enumerate() {
+            let number = numbers.next(piece) as usize;
+            if at > 0 {
+                continue; // only whole files share a split
+            }
+            let file = files.get(number);
+            let file = file.ok_or_else(|| Error::bug("cut the input", "a split has no file"))?;
+            starts.push(found.of(job, (number, file), piece.offset, delimiter)?);
         }
-        let file = files.get(number);
-        let file = file.ok_or_else(|| Error::bug("cut the input", "a split has no file"))?;
-        starts.push(found.of(job, (number, file), piece.offset, delimiter)?);
     }
     Ok(moved(splits, starts))
 }

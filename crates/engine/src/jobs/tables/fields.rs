@@ -43,6 +43,23 @@ impl FieldsAsked<'_> {
         })
     }
 
+    /// The same where no field is asked for: lines come many at once.
+    ///
+    /// # Errors
+    /// The options do not go together.
+    pub(in crate::jobs) fn whole_records(self, inputs: usize) -> Result<RecordsAsked> {
+        if !self.csv && !self.tsv && self.separator.is_some() {
+            return Err(
+                wrong("field_separator is for fields, and these lines are taken whole")
+                    .advise("leave it out, or say that the input is csv or tsv"),
+            );
+        }
+        Ok(match self.records(inputs, Vec::new())? {
+            RecordsAsked::Fields(_) => RecordsAsked::Lines,
+            asked => asked,
+        })
+    }
+
     fn form(self) -> Result<Option<RowsForm>> {
         if !self.csv && !self.tsv {
             return match self.no_header {
@@ -143,6 +160,14 @@ impl Fields {
     /// Whether the output has a header.
     pub(in crate::jobs) fn has_header(&self) -> bool {
         matches!(self, Fields::Table(Some(table)) if !table.names.is_empty())
+    }
+
+    /// What each part of whole rows begins with: the header, as it was found first, with its end.
+    pub(in crate::jobs) fn header(&self) -> Vec<u8> {
+        match self {
+            Fields::Table(Some(table)) => table.header_row(),
+            Fields::Table(None) | Fields::Lines(_) => Vec::new(),
+        }
     }
 
     /// What a field of a record says; empty where it has not so many. It is put together in `room` where it does not lie in one

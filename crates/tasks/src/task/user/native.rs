@@ -49,6 +49,8 @@ pub struct NativeSplit {
     pub input: usize,
     /// Ranges of its files.
     pub pieces: TextSplit,
+    /// The number of each one's file, among all files of the job.
+    pub files: Vec<u32>,
 }
 
 impl NativeExecutor {
@@ -92,11 +94,13 @@ impl NativeExecutor {
             store: &self.store,
             form,
             input: split.input,
+            file: 0,
             longest: spec.chunk_bytes / 2,
             position: u64::from(number) << RECORD_BITS,
             report: UserTaskReport::default(),
         };
-        for piece in &split.pieces {
+        for (piece, file) in split.pieces.iter().zip(&split.files) {
+            reader.file = *file;
             reader.read(piece, attempt, &mut |records| {
                 mapper.records(records, &mut pairs)
             })?;

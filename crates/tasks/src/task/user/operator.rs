@@ -20,6 +20,7 @@ use crate::spill::collect::PairCollector;
 use gristmill_base::error::Result;
 use gristmill_base::record::table_keys::TableKeys;
 use gristmill_storage::io::sequential::Sequential;
+use gristmill_storage::lines::lines_of;
 
 /// What a native job does with records.
 pub trait Operator: Debug + Send + Sync {
@@ -110,6 +111,23 @@ pub struct Records<'a> {
     pub code: &'a [u8],
     /// Where the first of them stands among all records of the job, in the order of the input.
     pub position: u64,
+    /// The number of their file among all files of the job, in the order of the input.
+    pub file: u32,
+    /// Where the first of them begins in its file, decoded if that is compressed. How the input is cut changes nothing of it.
+    pub offset: u64,
+}
+
+impl<'a> Records<'a> {
+    /// Lines that came many at once, one by one: where each begins in its file, and its bytes without the LF.
+    #[inline]
+    pub fn lines(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
+        let mut next = self.offset;
+        lines_of(self.bytes).map(move |line| {
+            let offset = next;
+            next += line.len() as u64 + 1;
+            (offset, line)
+        })
+    }
 }
 
 /// What a mapper held back, in all.

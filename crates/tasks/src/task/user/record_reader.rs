@@ -25,7 +25,6 @@ use gristmill_base::error::{Error, JobOption, Kind, Result};
 use gristmill_base::record::table_keys::{TableKeys, TableSource};
 use gristmill_storage::codec::Coding;
 use gristmill_storage::input::{FileRange, InputFile, InputRange, SplitFile};
-use gristmill_storage::lines::lines_of;
 use gristmill_storage::stores::Stores;
 
 /// Bytes of lines that are mapped at once: in the first-level cache while they are.
@@ -49,6 +48,8 @@ pub(super) struct RecordReader<'a> {
     pub(super) form: &'a RecordForm,
     /// The number of the input.
     pub(super) input: usize,
+    /// The number of the file that is read.
+    pub(super) file: u32,
     /// Bytes of the longest row.
     pub(super) longest: usize,
     /// That of the next record.
@@ -68,29 +69,20 @@ impl RecordReader<'_> {
         attempt: &TaskAttempt<'_>,
         take: Take<'_>,
     ) -> Result<()> {
-        let input = self.input;
         match self.form {
-            RecordForm::Lines => self.lines(piece, attempt, &mut |lines, position| {
-                take(&Records {
-                    input,
-                    bytes: lines,
-                    fields: &[],
-                    code: &[],
-                    position,
-                })
-            }),
+            RecordForm::Lines => self.lines(piece, attempt, take),
             RecordForm::Fields(separator) => {
                 let mut fields = Vec::new();
                 let first = self.position;
-                self.lines(piece, attempt, &mut |lines, position| {
-                    for (bytes, position) in lines_of(lines).zip(position..) {
+                self.lines(piece, attempt, &mut |lines| {
+                    for ((offset, bytes), position) in lines.lines().zip(lines.position..) {
                         fields_of_line(bytes, *separator, &mut fields);
                         let taken = take(&Records {
-                            input,
                             bytes,
                             fields: &fields,
-                            code: &[],
                             position,
+                            offset,
+                            ..*lines
                         });
                         taken.map_err(|error| at_line(error, piece, position - first + 1))?;
                     }
@@ -105,12 +97,16 @@ impl RecordReader<'_> {
         &mut self,
         piece: &FileRange,
         attempt: &TaskAttempt<'_>,
-        take: &mut dyn FnMut(&[u8], u64) -> Result<()>,
+        take: Take<'_>,
     ) -> Result<()> {
         let mut lines = open_lines(self.store, piece, &LineOptions::default())?;
         let (mut told, mut before, mut taken) = (0, 0, 0);
         let mut begins = piece.offset == 0;
-        while let Some(some) = lines.next_lines(LINES_BYTES)? {
+        loop {
+            let offset = lines.offset();
+            let Some(some) = lines.next_lines(LINES_BYTES)? else {
+                break;
+            };
             if std::mem::take(&mut begins)
                 && let Some(encoding) = encoding_of(some)
             {
@@ -118,7 +114,15 @@ impl RecordReader<'_> {
                 let group = counters.entry(NOT_DECODED.into()).or_default();
                 group.insert(format!("{} looks like {encoding}", piece.file.path), 1);
             }
-            take(some, self.position)?;
+            take(&Records {
+                input: self.input,
+                bytes: some,
+                fields: &[],
+                code: &[],
+                position: self.position,
+                file: self.file,
+                offset,
+            })?;
             self.position += lines.lines() - taken;
             taken = lines.lines();
             if lines.consumed() - before >= BYTES_A_BEAT {
@@ -169,6 +173,7 @@ impl RecordReader<'_> {
         let mut rows = TakeRows {
             take,
             input: self.input,
+            file: self.file,
             position: self.position,
             longest: self.longest,
             progress: &|bytes| attempt.progress(bytes),
@@ -185,6 +190,7 @@ impl RecordReader<'_> {
 struct TakeRows<'t, 'p> {
     take: Take<'t>,
     input: usize,
+    file: u32,
     position: u64,
     longest: usize,
     progress: Progress<'p>,
@@ -200,6 +206,8 @@ impl<'p> RowSink<'p> for TakeRows<'_, 'p> {
             fields: row.fields,
             code: row.code,
             position,
+            file: self.file,
+            offset: row.offset,
         });
         taken.map_err(|error| match error.kind() {
             Kind::BadInput => (row.locate)(error),

@@ -1,0 +1,245 @@
+//! Random keys of records: the order of `shuf`, and what `sample` draws by.
+//!
+//! ```text
+//!   seed ──SHA-256, 16 bytes──▶ key of SipHash-2-4
+//!   number of the file, offset in it ──SipHash──▶ 128 bits
+//! ```
+//!
+//! The rule that must hold: a record's key depends on the seed, on which file of the input it is in and on where it begins
+//! there, and on nothing else: not on how the input is cut, nor on who reads it. The offset is one of decoded bytes.
+
+use sha2::{Digest, Sha256};
+
+use gristmill_base::error::Result;
+use gristmill_tasks::merge::groups::MergedGroups;
+use gristmill_tasks::task::{PartWriter, Records, Reducer};
+
+/// The seed where none is given.
+const SEED: &str = "0";
+
+/// Bytes of a position.
+pub(super) const POSITION_BYTES: usize = 12;
+
+/// Whole records, one by one, with random keys.
+#[derive(Debug)]
+pub(super) struct RandomRecords {
+    key: (u64, u64),
+    /// Whether they are lines that come many at once.
+    many: bool,
+}
+
+/// A record with its random key.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RandomRecord<'a> {
+    /// Its random key.
+    pub(super) key: u128,
+    /// The number of its file.
+    pub(super) file: u32,
+    /// Where in it the record begins.
+    pub(super) offset: u64,
+    /// Its bytes, without the LF at their end.
+    pub(super) bytes: &'a [u8],
+}
+
+impl RandomRecord<'_> {
+    /// What puts records into the order of the input.
+    pub(super) fn position(&self) -> [u8; POSITION_BYTES] {
+        let mut position = [0; POSITION_BYTES];
+        let (file, offset) = position.split_at_mut(4);
+        file.copy_from_slice(&self.file.to_be_bytes());
+        offset.copy_from_slice(&self.offset.to_be_bytes());
+        position
+    }
+}
+
+impl RandomRecords {
+    /// Random keys of this seed, or of the usual one.
+    pub(super) fn new(seed: Option<&str>, many: bool) -> Self {
+        let digest = Sha256::digest(seed.unwrap_or(SEED).as_bytes());
+        let word = |bytes: &[u8]| {
+            let bytes = bytes.iter().rev();
+            bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
+        };
+        RandomRecords {
+            key: (word(&digest[..8]), word(&digest[8..16])),
+            many,
+        }
+    }
+
+    /// Hands on each of some records.
+    #[inline]
+    pub(super) fn each(
+        &self,
+        records: &Records<'_>,
+        mut take: impl FnMut(RandomRecord<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let file = records.file;
+        let mut one = |offset, bytes| {
+            take(RandomRecord {
+                key: sip_hash(self.key, [u64::from(file), offset]),
+                file,
+                offset,
+                bytes,
+            })
+        };
+        if self.many {
+            return records
+                .lines()
+                .try_for_each(|(offset, line)| one(offset, line));
+        }
+        let bytes = records.bytes;
+        one(records.offset, bytes.strip_suffix(b"\n").unwrap_or(bytes))
+    }
+}
+
+/// SipHash-2-4 of two words, 128 bits of it: the reference's first eight bytes, as a little-endian word, are the high half.
+#[inline]
+fn sip_hash((first, second): (u64, u64), words: [u64; 2]) -> u128 {
+    let mut state = SipState([
+        first ^ 0x736f_6d65_7073_6575,
+        second ^ 0x646f_7261_6e64_6f6d ^ 0xee,
+        first ^ 0x6c79_6765_6e65_7261,
+        second ^ 0x7465_6462_7974_6573,
+    ]);
+    let length = 16 << 56;
+    for word in [words[0], words[1], length] {
+        state.0[3] ^= word;
+        state.rounds(2);
+        state.0[0] ^= word;
+    }
+    state.0[2] ^= 0xee;
+    state.rounds(4);
+    let high = state.folded();
+    state.0[1] ^= 0xdd;
+    state.rounds(4);
+    u128::from(high) << 64 | u128::from(state.folded())
+}
+
+struct SipState([u64; 4]);
+
+impl SipState {
+    #[inline]
+    fn rounds(&mut self, rounds: usize) {
+        let [a, b, c, d] = &mut self.0;
+        for _ in 0..rounds {
+            *a = a.wrapping_add(*b);
+            *b = b.rotate_left(13) ^ *a;
+            *a = a.rotate_left(32);
+            *c = c.wrapping_add(*d);
+            *d = d.rotate_left(16) ^ *c;
+            *a = a.wrapping_add(*d);
+            *d = d.rotate_left(21) ^ *a;
+            *c = c.wrapping_add(*b);
+            *b = b.rotate_left(17) ^ *c;
+            *c = c.rotate_left(32);
+        }
+    }
+
+    #[inline]
+    fn folded(&self) -> u64 {
+        self.0.iter().fold(0, |all, word| all ^ word)
+    }
+}
+
+/// Writes the record of each pair as a line, in the order of the pairs.
+#[derive(Debug, Default)]
+pub(super) struct EachRecord {
+    line: Vec<u8>,
+}
+
+impl EachRecord {
+    /// Writes a record, which has no LF yet.
+    #[inline]
+    pub(super) fn write(&mut self, record: &[u8], part: &mut PartWriter) -> Result<()> {
+        self.line.clear();
+        self.line.extend_from_slice(record);
+        self.line.push(b'\n');
+        part.record(&self.line)
+    }
+}
+
+impl Reducer for EachRecord {
+    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartWriter) -> Result<bool> {
+        if !groups.next_group()? {
+            return Ok(false);
+        }
+        while groups.next_pair()? {
+            self.write(groups.value(), part)?;
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_those_of_the_reference() {
+        // vectors_sip128[16]: the key is 00 to 0f, and so is the message.
+        let (low, high) = (0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908);
+        let hash = sip_hash((low, high), [low, high]);
+        let bytes = [
+            ((hash >> 64) as u64).to_le_bytes(),
+            (hash as u64).to_le_bytes(),
+        ];
+        assert_eq!(
+            hex::encode(bytes.concat()),
+            "6ee2a4ca67b054bbfd3315bf85230577"
+        );
+    }
+
+    #[test]
+    fn lines_that_come_together_have_the_keys_that_each_has_alone() {
+        let records = Records {
+            input: 0,
+            bytes: b"a\n\nbc",
+            fields: &[],
+            code: &[],
+            position: 0,
+            file: 3,
+            offset: 7,
+        };
+        let found = |many, records: &Records<'_>| {
+            let mut found = Vec::new();
+            let take = |record: RandomRecord<'_>| {
+                found.push((record.key, record.position(), record.bytes.to_vec()));
+                Ok(())
+            };
+            RandomRecords::new(None, many).each(records, take).unwrap();
+            found
+        };
+        let alone: Vec<_> = [("a\n", 7), ("\n", 9), ("bc", 10)]
+            .into_iter()
+            .flat_map(|(bytes, offset)| {
+                let bytes = bytes.as_bytes();
+                let record = Records {
+                    bytes,
+                    offset,
+                    ..records
+                };
+                found(false, &record)
+            })
+            .collect();
+        assert_eq!(found(true, &records), alone);
+        assert_eq!(alone[2].1, [0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 10]);
+    }
+
+    /// The high bits decide the part, and a rate: each of 64 shares of them has about as many records.
+    #[test]
+    fn keys_are_uniform() {
+        for (seed, lengths) in [("0", 1), ("1", 7), ("", 101)] {
+            let keys = RandomRecords::new(Some(seed), false);
+            let mut shares = [[0_f64; 64]; 2];
+            for number in 0..64_000 {
+                let key = sip_hash(keys.key, [0, number * lengths]);
+                shares[0][(key >> 122) as usize] += 1.0;
+                shares[1][(key as usize) % 64] += 1.0;
+            }
+            for share in shares {
+                let chi: f64 = share.iter().map(|n| (n - 1000.0).powi(2) / 1000.0).sum();
+                assert!((28.0..=114.0).contains(&chi), "{seed}: {chi}"); // of 63 degrees: one in 20,000 on each side
+            }
+        }
+    }
+}

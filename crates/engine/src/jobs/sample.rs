@@ -1,0 +1,359 @@
+//! `sample`: some of the records, by chance: so many, so many of each group, or each with a probability.
+//!
+//! ```text
+//!   -n N     record ──▶ group, random key │ position, record ── the N smallest keys of a task ── the N smallest of all
+//!   --rate   record, if its random key is small enough ──▶ position │ record
+//! ```
+//!
+//! What is drawn is written in the order of the input; with groups, one group after the other, in the order of their bytes.
+
+use std::collections::{BinaryHeap, HashMap};
+
+use super::kind::Described;
+use super::mapreduce::{NativeJob, RecordsAsked, wrong_option};
+use super::random::{EachRecord, POSITION_BYTES, RandomRecord, RandomRecords};
+use super::tables::{Fields, FieldsAsked, InputTable};
+use crate::plan::table::{CommandSpec, Common, argument, option, options};
+use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
+use gristmill_base::value::ValueWriter;
+use gristmill_storage::location::Location;
+use gristmill_tasks::merge::groups::MergedGroups;
+use gristmill_tasks::task::{Combined, Mapper, Operator, Pairs, PartWriter, Records, Reducer};
+
+/// What a record that is kept takes beside its bytes: its entry, and what an allocation costs.
+const ENTRY_BYTES: usize = 64;
+
+/// The same of a group.
+const GROUP_BYTES: usize = 128;
+
+/// A probability of 1, in 2^-64.
+const ALWAYS: f64 = (1_u128 << 64) as f64;
+
+options! {
+    /// Options of `sample`, as given.
+    pub(in crate::jobs) struct SampleSpec {
+        inputs: Vec<Location> = argument(
+            "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
+        ),
+        output: Location = argument("The directory to make; it gets one part."),
+        number: Option<usize> = option(
+            "either this or rate must be given",
+            "How many records to draw; all, if there are fewer. They must fit in the memory of a worker.",
+        ).short("n"),
+        rate: Option<f64> = option(
+            "either this or number must be given",
+            "Draw each record with this probability, more than 0 and at most 1, such as 0.01.",
+        ),
+        by: Vec<String> = option(
+            "of all records together",
+            "Draw so many of each group: of the records with equal values in these columns, with commas between them, by name, or by \
+             number from 1 on. Repeatable. With a rate it changes nothing.",
+        ).short("b"),
+        seed: Option<String> = option("0", "Any text: another one draws other records, the same one the same."),
+        csv: bool = option("off", "The input is a table with commas, quotes and a header; so is the output."),
+        tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
+        no_header: bool = option("off", "The table has no header: columns have numbers, from 1 on."),
+        field_separator: Option<String> = option(
+            "a comma of csv, a tab of tsv, blanks of lines",
+            "The byte between fields of a table, or, with by, of lines; \\t is a tab, \\0 is NUL.",
+        ).short("t"),
+    }
+}
+
+impl Described for SampleSpec {
+    const COMMAND: CommandSpec = CommandSpec {
+        name: "sample",
+        function: None,
+        help: "Draw lines, or rows of tables, by chance: so many, so many of each group, or each with a probability.",
+        details: "Every record is as likely to be drawn as any other, and none is drawn twice. The output is in the order of the input; \
+                  with by, one group after the other, in the order of their bytes.",
+        example: "gristmill sample -n 1000 --csv orders.csv some/",
+        python: r#"
+>>> import tempfile, gristmill
+>>> from pathlib import Path
+>>> with tempfile.TemporaryDirectory() as folder:
+...     _ = Path(folder, "text").write_text("".join(f"{number}\n" for number in range(1000)))
+...     report = gristmill.sample(f"{folder}/text", f"{folder}/out", number=3)
+...     len(Path(folder, "out/part-r-00000").read_text().split())
+3
+"#,
+        explained: true,
+        own: Self::OPTIONS,
+        common: Common::NAMES,
+    };
+}
+
+/// How much is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Amount {
+    /// So many records.
+    Number(usize),
+    /// Records whose random key's high half is less.
+    Below(u128),
+}
+
+impl SampleSpec {
+    fn asked(&self) -> FieldsAsked<'_> {
+        FieldsAsked {
+            csv: self.csv,
+            tsv: self.tsv,
+            no_header: self.no_header,
+            separator: self.field_separator.as_deref(),
+        }
+    }
+
+    fn amount(&self) -> Result<Amount> {
+        match (self.number, self.rate) {
+            (Some(number), None) => Ok(Amount::Number(number)),
+            (None, Some(rate)) if rate > 0.0 && rate <= 1.0 => {
+                Ok(Amount::Below((rate * ALWAYS) as u128))
+            }
+            (None, Some(rate)) => {
+                let what = format!("{rate} is not a probability of more than 0 and at most 1");
+                Err(wrong_option("rate", &what).advise("give 0.01 for one record in a hundred"))
+            }
+            (Some(_), Some(_)) => Err(wrong_option("rate", "number and rate exclude each other")
+                .advise("give one of them")),
+            (None, None) => Err(wrong_option("number", "neither number nor rate is given")
+                .advise("say how much to draw: -n 1000, or --rate 0.01")),
+        }
+    }
+}
+
+impl NativeJob for SampleSpec {
+    fn inputs(&self) -> Vec<&[Location]> {
+        vec![&self.inputs]
+    }
+
+    fn directory(&self) -> &Location {
+        &self.output
+    }
+
+    fn parts(&self) -> Result<Option<usize>> {
+        Ok(Some(1))
+    }
+
+    fn records(&self) -> Result<RecordsAsked> {
+        self.amount()?;
+        match self.by.is_empty() {
+            true => self.asked().whole_records(1),
+            false => self.asked().records(1, Vec::new()),
+        }
+    }
+
+    fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
+        let many = matches!(self.records()?, RecordsAsked::Lines);
+        let fields = self.asked().fields(tables.first())?;
+        Ok(Box::new(Sample {
+            amount: self.amount()?,
+            records: RandomRecords::new(self.seed.as_deref(), many),
+            by: fields.columns(&self.by)?,
+            header: fields.header(),
+            fields,
+        }))
+    }
+}
+
+/// Draws records.
+#[derive(Debug)]
+struct Sample {
+    amount: Amount,
+    records: RandomRecords,
+    by: Vec<usize>,
+    fields: Fields,
+    header: Vec<u8>,
+}
+
+impl Operator for Sample {
+    fn combines(&self) -> bool {
+        self.ordered()
+    }
+
+    fn ordered(&self) -> bool {
+        matches!(self.amount, Amount::Number(_))
+    }
+
+    fn header(&self) -> &[u8] {
+        &self.header
+    }
+
+    fn mapper(&self, memory: usize) -> Result<Box<dyn Mapper + '_>> {
+        Ok(match self.amount {
+            Amount::Number(number) => Box::new(NumberMapper {
+                sample: self,
+                smallest: Smallest::new(number, memory),
+                group: Vec::new(),
+                room: Vec::new(),
+                seen: Combined::default(),
+            }),
+            Amount::Below(border) => Box::new(RateMapper {
+                sample: self,
+                border,
+            }),
+        })
+    }
+
+    fn reducer(&self, memory: usize) -> Result<Box<dyn Reducer + '_>> {
+        Ok(match self.amount {
+            Amount::Number(number) => Box::new(NumberReducer {
+                number,
+                memory,
+                drawn: Vec::new(),
+                records: EachRecord::default(),
+            }),
+            Amount::Below(_) => Box::new(EachRecord::default()),
+        })
+    }
+}
+
+struct RateMapper<'o> {
+    sample: &'o Sample,
+    border: u128,
+}
+
+impl Mapper for RateMapper<'_> {
+    fn records(&mut self, records: &Records<'_>, pairs: &mut Pairs<'_>) -> Result<()> {
+        let border = self.border;
+        self.sample.records.each(records, |record| {
+            if record.key >> 64 >= border {
+                return Ok(());
+            }
+            pairs.give_to(0, &record.position(), &[], record.bytes)
+        })
+    }
+}
+
+struct NumberMapper<'o> {
+    sample: &'o Sample,
+    smallest: Smallest,
+    group: Vec<u8>,
+    room: Vec<u8>,
+    seen: Combined,
+}
+
+impl Mapper for NumberMapper<'_> {
+    fn records(&mut self, records: &Records<'_>, pairs: &mut Pairs<'_>) -> Result<()> {
+        self.group.clear();
+        let mut group = ValueWriter::new(&mut self.group);
+        group.begin_tuple()?;
+        for column in &self.sample.by {
+            group.bytes(self.sample.fields.value(records, *column, &mut self.room));
+        }
+        group.end_tuple();
+        let (smallest, group, seen) = (&mut self.smallest, &self.group, &mut self.seen);
+        self.sample.records.each(records, |record| {
+            seen.records += 1;
+            seen.bytes += record.bytes.len() as u64;
+            smallest.add(group, &record);
+            if smallest.is_full() {
+                smallest.give(pairs)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn end(&mut self, pairs: &mut Pairs<'_>) -> Result<Option<Combined>> {
+        self.smallest.give(pairs)?;
+        Ok(Some(self.seen))
+    }
+}
+
+/// The records with the smallest random keys of each group, in a bounded memory.
+struct Smallest {
+    most: usize,
+    room_bytes: usize,
+    held_bytes: usize,
+    /// Of each group: random keys, with position and record. The greatest goes first.
+    groups: HashMap<Box<[u8]>, BinaryHeap<(u128, Box<[u8]>)>>,
+}
+
+impl Smallest {
+    fn new(most: usize, room_bytes: usize) -> Self {
+        Smallest {
+            most,
+            room_bytes,
+            held_bytes: 0,
+            groups: HashMap::new(),
+        }
+    }
+
+    /// Takes a record, unless its group has enough with smaller keys.
+    #[inline]
+    fn add(&mut self, group: &[u8], record: &RandomRecord<'_>) {
+        let Some(kept) = self.groups.get_mut(group) else {
+            self.held_bytes += group.len() + GROUP_BYTES;
+            self.groups.insert(group.into(), BinaryHeap::new());
+            return self.add(group, record);
+        };
+        if kept.len() >= self.most {
+            if kept.peek().is_some_and(|(last, _)| record.key >= *last) {
+                return;
+            }
+            if let Some((_, gone)) = kept.pop() {
+                self.held_bytes -= gone.len() + ENTRY_BYTES;
+            }
+        }
+        let value = [&record.position()[..], record.bytes].concat();
+        self.held_bytes += value.len() + ENTRY_BYTES;
+        kept.push((record.key, value.into()));
+    }
+
+    fn is_full(&self) -> bool {
+        self.held_bytes > self.room_bytes
+    }
+
+    /// Gives away all that is kept: the smallest of all are among it, and more.
+    fn give(&mut self, pairs: &mut Pairs<'_>) -> Result<()> {
+        self.held_bytes = 0;
+        for (group, kept) in self.groups.drain() {
+            for (key, value) in kept {
+                pairs.give_to(0, &group, &key.to_be_bytes(), &value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct NumberReducer {
+    number: usize,
+    memory: usize,
+    /// Positions with records.
+    drawn: Vec<Box<[u8]>>,
+    records: EachRecord,
+}
+
+impl NumberReducer {
+    #[cold]
+    fn too_many(&self) -> Error {
+        let (count, room) = (self.drawn.len(), show_bytes(self.memory as u64));
+        let message = format!(
+            "{count} records of a sample, to be put in the order of the input, need more than {room}, the memory of a worker"
+        );
+        Error::new(Kind::Memory, "draw the sample", message).advise_options(
+            "give more {}, or fewer {}; or ask for fewer records, or for a rate, which needs no memory",
+            [JobOption::Memory.named(), JobOption::Workers.named()],
+        )
+    }
+}
+
+impl Reducer for NumberReducer {
+    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartWriter) -> Result<bool> {
+        if !groups.next_group()? {
+            return Ok(false);
+        }
+        let mut held = 0;
+        while self.drawn.len() < self.number && groups.next_pair()? {
+            held += groups.value().len() + ENTRY_BYTES;
+            self.drawn.push(groups.value().into());
+            if held > self.memory {
+                return Err(self.too_many());
+            }
+        }
+        self.drawn.sort_unstable();
+        for value in self.drawn.drain(..) {
+            let record = value.get(POSITION_BYTES..);
+            self.records.write(record.unwrap_or_default(), part)?;
+        }
+        Ok(true)
+    }
+}

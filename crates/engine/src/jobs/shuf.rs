@@ -1,0 +1,132 @@
+//! `shuf`: all records in a random order: lines, or rows of a table, whose header stays first.
+//!
+//! ```text
+//!   record ──▶ random key │ record ── parts by the high bits of the key, sorted by all of it ──▶ record
+//! ```
+//!
+//! The parts, one behind the other, are a random permutation of the input, and the same one however many they are.
+
+use super::kind::Described;
+use super::mapreduce::{NativeJob, RecordsAsked};
+use super::random::{EachRecord, RandomRecords};
+use super::tables::{FieldsAsked, InputTable};
+use crate::plan::table::{CommandSpec, Common, argument, option, options};
+use gristmill_base::error::Result;
+use gristmill_base::value::partition;
+use gristmill_storage::location::Location;
+use gristmill_tasks::task::{Mapper, Operator, Pairs, Records, Reducer};
+
+options! {
+    /// Options of `shuf`, as given.
+    pub(in crate::jobs) struct ShufSpec {
+        inputs: Vec<Location> = argument(
+            "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
+        ),
+        output: Location = argument("The directory to make."),
+        seed: Option<String> = option("0", "Any text: another one gives another order, the same one the same."),
+        csv: bool = option("off", "The input is a table with commas, quotes and a header; so is each part of the output."),
+        tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
+        no_header: bool = option("off", "The table has no header."),
+        field_separator: Option<String> = option(
+            "a comma, or with tsv a tab",
+            "The byte between the fields of a table; \\t is a tab.",
+        ).short("t"),
+        parts: Option<usize> = option(
+            "one for each 256 MB of input",
+            "How many part files. One behind the other they are the same, however many they are.",
+        ),
+    }
+}
+
+impl Described for ShufSpec {
+    const COMMAND: CommandSpec = CommandSpec {
+        name: "shuf",
+        function: None,
+        help: "Put lines, or rows of tables, in a random order.",
+        details: "As GNU shuf does, with all cores and data bigger than memory. Every order is as likely as any other.",
+        example: "gristmill shuf --csv train.csv shuffled/ --seed today",
+        python: r#"
+>>> import tempfile, gristmill
+>>> from pathlib import Path
+>>> with tempfile.TemporaryDirectory() as folder:
+...     _ = Path(folder, "text").write_text("a\nb\nc\n")
+...     report = gristmill.shuf(f"{folder}/text", f"{folder}/out", seed="4")
+...     lines = Path(folder, "out/part-r-00000").read_text().split()
+>>> sorted(lines)
+['a', 'b', 'c']
+"#,
+        explained: true,
+        own: Self::OPTIONS,
+        common: Common::NAMES,
+    };
+}
+
+impl ShufSpec {
+    fn asked(&self) -> FieldsAsked<'_> {
+        FieldsAsked {
+            csv: self.csv,
+            tsv: self.tsv,
+            no_header: self.no_header,
+            separator: self.field_separator.as_deref(),
+        }
+    }
+}
+
+impl NativeJob for ShufSpec {
+    fn inputs(&self) -> Vec<&[Location]> {
+        vec![&self.inputs]
+    }
+
+    fn directory(&self) -> &Location {
+        &self.output
+    }
+
+    fn parts(&self) -> Result<Option<usize>> {
+        Ok(self.parts)
+    }
+
+    fn records(&self) -> Result<RecordsAsked> {
+        self.asked().whole_records(1)
+    }
+
+    fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
+        let many = matches!(self.records()?, RecordsAsked::Lines);
+        Ok(Box::new(Shuffle {
+            records: RandomRecords::new(self.seed.as_deref(), many),
+            header: self.asked().fields(tables.first())?.header(),
+        }))
+    }
+}
+
+/// Puts records in the order of their random keys.
+#[derive(Debug)]
+struct Shuffle {
+    records: RandomRecords,
+    header: Vec<u8>,
+}
+
+impl Operator for Shuffle {
+    fn header(&self) -> &[u8] {
+        &self.header
+    }
+
+    fn mapper(&self, _memory: usize) -> Result<Box<dyn Mapper + '_>> {
+        Ok(Box::new(ShuffleMapper(self)))
+    }
+
+    fn reducer(&self, _memory: usize) -> Result<Box<dyn Reducer + '_>> {
+        Ok(Box::new(EachRecord::default()))
+    }
+}
+
+struct ShuffleMapper<'o>(&'o Shuffle);
+
+impl Mapper for ShuffleMapper<'_> {
+    fn records(&mut self, records: &Records<'_>, pairs: &mut Pairs<'_>) -> Result<()> {
+        let parts = pairs.partitions() as usize;
+        self.0.records.each(records, |record| {
+            let part = partition((record.key >> 64) as u64, parts) as u32;
+            pairs.give_to(part, &record.key.to_be_bytes(), &[], record.bytes)
+        })
+    }
+}

@@ -1,0 +1,121 @@
+"""`gristmill shuf` against keys that are computed anew, and the chances of its orders."""
+
+import gzip
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gristmill
+
+from .harness import failure, names, run
+from .random_records import (
+    EVERYWHERE,
+    Table,
+    joined,
+    large_lines,
+    large_table,
+    lines_in,
+    parts_of,
+    tables,
+    written,
+)
+
+LINES = st.lists(st.sampled_from([b"a", b"b", b"\n", b"\r\n", b"\xff", b" ", b"\xef\xbb\xbf"]))
+
+
+@given(st.lists(LINES, min_size=1, max_size=4), st.text(max_size=3), st.integers(1, 4))
+def test_any_lines_are_in_the_order_of_their_keys(
+    tmp_path_factory: pytest.TempPathFactory, pieces: list[list[bytes]], seed: str, parts: int
+) -> None:
+    folder = tmp_path_factory.mktemp("lines")
+    texts = [b"".join(some) for some in pieces]
+    done = gristmill.shuf(written(folder, texts), folder / "out", seed=seed, parts=parts)
+    wanted = sorted(lines_in(texts), key=lambda record: record.key(seed))
+    assert joined(folder / "out") == b"".join(record.text for record in wanted)
+    assert done.counters["REDUCE_OUTPUT_RECORDS"] == len(wanted)
+    shutil.rmtree(folder)
+
+
+@given(tables(), st.integers(1, 3))
+def test_any_rows_are_in_the_order_of_their_keys(
+    tmp_path_factory: pytest.TempPathFactory, table: Table, parts: int
+) -> None:
+    folder = tmp_path_factory.mktemp("rows")
+    source, out = written(folder, table.texts), folder / "out"
+    gristmill.shuf(source, out, csv=True, no_header=not table.header, parts=parts)
+    wanted = sorted(table.records, key=lambda record: record.key("0"))
+    assert joined(out, table.header) == b"".join(record.text for record in wanted)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("options", [[], ["--csv"]])
+def test_any_workers_and_memory_give_the_same_bytes(options: list[str], tmp_path: Path) -> None:
+    text = large_table() if options else large_lines()
+    (tmp_path / "in").write_bytes(text)
+    (tmp_path / "in.gz").write_bytes(gzip.compress(text, 1))
+    found = []
+    for number, where in enumerate(EVERYWHERE):
+        out = tmp_path / f"out{number}"
+        run("shuf", tmp_path / "in", out, "--parts", "3", *options, *where)
+        found.append(parts_of(out))
+    assert found[0] == found[1] == found[2]
+    run("shuf", tmp_path / "in.gz", tmp_path / "packed", "--parts", "1", *options)
+    header = text[: text.index(b"\n") + 1] if options else b""
+    whole = joined(tmp_path / "out0", header)
+    assert parts_of(tmp_path / "packed") == [header + whole]
+    assert whole != text.removeprefix(header)
+    assert Counter(whole.split(b"\n")) == Counter(text.removeprefix(header).split(b"\n"))
+    sizes = [len(part) for part in found[0]]
+    assert max(sizes) < 1.05 * min(sizes)
+
+
+def test_every_order_is_as_likely(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"a\nb\nc\nd\n")
+    found: Counter[bytes] = Counter()
+    for seed in range(480):
+        out = tmp_path / f"out{seed}"
+        gristmill.shuf(tmp_path / "in", out, seed=str(seed), no_sync=True)
+        found[joined(out)] += 1
+    chi = sum((found[order] - 20) ** 2 / 20 for order in found) + 20 * (24 - len(found))
+    assert 7 < chi < 52, found  # of 23 degrees of freedom: one in 2,000 on each side
+
+
+@settings(max_examples=20)
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_a_seed_is_an_order(
+    tmp_path_factory: pytest.TempPathFactory, one: str, other: str
+) -> None:
+    folder = tmp_path_factory.mktemp("seeds")
+    (folder / "in").write_bytes(b"".join(b"%d\n" % number for number in range(50)))
+    for number, seed in enumerate((one, one, other)):
+        gristmill.shuf(folder / "in", folder / f"out{number}", seed=seed)
+    first, second, third = (joined(folder / f"out{number}") for number in range(3))
+    assert first == second
+    assert (first == third) == (one == other)
+
+
+def test_files_given_twice_and_empty_ones(tmp_path: Path) -> None:
+    for name, text in (("a", b""), ("b", b"k,v\n"), ("c", b"k,v\n1,2\n3,4")):
+        (tmp_path / name).write_bytes(text)
+    run("shuf", "a", "b", "c", "c", "out", "--csv", cwd=tmp_path)
+    (part,) = parts_of(tmp_path / "out")
+    assert part.startswith(b"k,v\n")
+    assert sorted(part.splitlines()[1:]) == [b"1,2", b"1,2", b"3,4", b"3,4"]
+    run("shuf", "a", "none", "--csv", cwd=tmp_path)
+    assert b"".join(parts_of(tmp_path / "none")) == b""
+
+
+def test_wrong_options_and_rows(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"k,v\n1,2\n1,2,3\n")
+    error = failure("shuf", "in", "out", "-t", ";", cwd=tmp_path, status=2)
+    assert "lines are taken whole" in error
+    error = failure("shuf", "in", "out", "--no-header", cwd=tmp_path, status=2)
+    assert "lines have no header" in error
+    error = failure("shuf", "in", "out", "--csv", cwd=tmp_path)
+    assert "the row has 3 fields" in error
+    assert "row: 3" in error or "row 3" in error, error
+    assert names(tmp_path) == ["in"]
