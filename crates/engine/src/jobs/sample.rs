@@ -258,13 +258,15 @@ impl Mapper for NumberMapper<'_> {
     }
 }
 
+/// Random keys, each with a position and a record. The greatest goes first.
+type Kept = BinaryHeap<(u128, Box<[u8]>)>;
+
 /// The records with the smallest random keys of each group, in a bounded memory.
 struct Smallest {
     most: usize,
     room_bytes: usize,
     held_bytes: usize,
-    /// Of each group: random keys, with position and record. The greatest goes first.
-    groups: HashMap<Box<[u8]>, BinaryHeap<(u128, Box<[u8]>)>>,
+    groups: HashMap<Box<[u8]>, Kept>,
 }
 
 impl Smallest {
@@ -282,7 +284,7 @@ impl Smallest {
     fn add(&mut self, group: &[u8], record: &RandomRecord<'_>) {
         let Some(kept) = self.groups.get_mut(group) else {
             self.held_bytes += group.len() + GROUP_BYTES;
-            self.groups.insert(group.into(), BinaryHeap::new());
+            self.groups.insert(group.into(), Kept::new());
             return self.add(group, record);
         };
         if kept.len() >= self.most {
@@ -305,9 +307,11 @@ impl Smallest {
     /// Gives away all that is kept: the smallest of all are among it, and more.
     fn give(&mut self, pairs: &mut Pairs<'_>) -> Result<()> {
         self.held_bytes = 0;
+        let mut order = [0; 1 + size_of::<u128>()]; // a 255 behind the zero that ends the group would be a part of it
         for (group, kept) in self.groups.drain() {
             for (key, value) in kept {
-                pairs.give_to(0, &group, &key.to_be_bytes(), &value)?;
+                order[1..].copy_from_slice(&key.to_be_bytes());
+                pairs.give_to(0, &group, &order, &value)?;
             }
         }
         Ok(())

@@ -29,7 +29,7 @@ pub trait Operator: Debug + Send + Sync {
         false
     }
 
-    /// Whether a key is followed by what orders its values.
+    /// Whether a key, which is an encoded value then, is followed by what orders its values, and does not begin with 255.
     fn ordered(&self) -> bool {
         false
     }
