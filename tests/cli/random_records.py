@@ -1,6 +1,6 @@
-"""The random keys of `gristmill shuf` and `sample`, computed anew, and inputs whose records are known.
+"""The random keys of `gristmill shuf` and `sample`, computed anew; inputs with known records.
 
-    seed ──SHA-256, 16 bytes──▶ key of SipHash-2-4, 128 bits, of file number and offset
+A key is 128 bits of SipHash-2-4 of file number and offset, with 16 bytes of the seed's SHA-256.
 """
 
 import hashlib

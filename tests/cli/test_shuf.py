@@ -86,9 +86,7 @@ def test_every_order_is_as_likely(tmp_path: Path) -> None:
 
 @settings(max_examples=20)
 @given(st.text(min_size=1), st.text(min_size=1))
-def test_a_seed_is_an_order(
-    tmp_path_factory: pytest.TempPathFactory, one: str, other: str
-) -> None:
+def test_a_seed_is_an_order(tmp_path_factory: pytest.TempPathFactory, one: str, other: str) -> None:
     folder = tmp_path_factory.mktemp("seeds")
     (folder / "in").write_bytes(b"".join(b"%d\n" % number for number in range(50)))
     for number, seed in enumerate((one, one, other)):
