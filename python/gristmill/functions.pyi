@@ -18,6 +18,7 @@ __all__ = [
     "unique",
     "wordcount",
 ]
+__all__ = ["group", "matchcount", "resume", "sample", "shuf", "sort", "teragen", "terasort", "teravalidate", "unique", "wordcount"]
 
 def sort(
     inputs: StrPath | Iterable[StrPath] | None = ...,
@@ -816,6 +817,14 @@ def join(
     by: str | Iterable[str],
     how: Literal["inner", "left", "right", "full", "semi", "anti"] = ...,
     empty: str | None = ...,
+def sample(
+    inputs: StrPath | Iterable[StrPath],
+    output: StrPath,
+    *,
+    number: int | None = ...,
+    rate: float | str | None = ...,
+    by: str | Iterable[str] | None = ...,
+    seed: str | None = ...,
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
@@ -904,6 +913,28 @@ def join(
             default blanks.
         parts: How many part files. The hash of a key decides its part; a part is in the order of
             its keys. By default one for each 256 MB of input.
+    r"""Draw lines, or rows of tables, by chance: so many, so many of each group, or each with a probability.
+
+    Every record is as likely to be drawn as any other, and none is drawn twice. The output is in
+    the order of the input; with by, one group after the other, in the order of their bytes.
+
+    Args:
+        inputs: Files, or directories whose files are read (not those whose names begin with _ or
+            .); compressed ones, too.
+        output: The directory to make; it gets one part.
+        number: How many records to draw; all, if there are fewer. They must fit in the memory of a
+            worker. By default either this or rate must be given.
+        rate: Draw each record with this probability, more than 0 and at most 1, such as 0.01. By
+            default either this or number must be given.
+        by: Draw so many of each group: of the records with equal values in these columns, with
+            commas between them, by name, or by number from 1 on. Repeatable. With a rate it changes
+            nothing. By default of all records together.
+        seed: Any text: another one draws other records, the same one the same. By default 0.
+        csv: The input is a table with commas, quotes and a header; so is the output.
+        tsv: The same with tabs. With another separator: --csv -t ';'.
+        no_header: The table has no header: columns have numbers, from 1 on.
+        field_separator: The byte between fields of a table, or, with by, of lines; \t is a tab, \0
+            is NUL. By default a comma of csv, a tab of tsv, blanks of lines.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -968,6 +999,107 @@ def join(
         Bern,0.5,
         Rome,2,IT
         Rome,3,IT
+        ...     _ = Path(folder, "text").write_text("".join(f"{number}\n" for number in range(1000)))
+        ...     report = gristmill.sample(f"{folder}/text", f"{folder}/out", number=3)
+        ...     len(Path(folder, "out/part-r-00000").read_text().split())
+        3
+    """
+
+def shuf(
+    inputs: StrPath | Iterable[StrPath],
+    output: StrPath,
+    *,
+    seed: str | None = ...,
+    csv: bool = ...,
+    tsv: bool = ...,
+    no_header: bool = ...,
+    field_separator: str | None = ...,
+    parts: int | None = ...,
+    memory: int | str | None = ...,
+    workers: int | None = ...,
+    runner: Literal["threads", "processes"] = ...,
+    on: Literal["local", "ray"] = ...,
+    nodes: int | None = ...,
+    collect: bool = ...,
+    spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    store_option: Mapping[str, str] | Iterable[str] | None = ...,
+    overwrite: bool = ...,
+    no_sync: bool = ...,
+    replication: int | None = ...,
+    block_size: int | str | None = ...,
+    history: bool = ...,
+) -> JobReport:
+    r"""Put lines, or rows of tables, in a random order.
+
+    As GNU shuf does, with all cores and data bigger than memory. Every order is as likely as any
+    other.
+
+    Args:
+        inputs: Files, or directories whose files are read (not those whose names begin with _ or
+            .); compressed ones, too.
+        output: The directory to make.
+        seed: Any text: another one gives another order, the same one the same. By default 0.
+        csv: The input is a table with commas, quotes and a header; so is each part of the output.
+        tsv: The same with tabs. With another separator: --csv -t ';'.
+        no_header: The table has no header.
+        field_separator: The byte between the fields of a table; \t is a tab. By default a comma, or
+            with tsv a tab.
+        parts: How many part files. One behind the other they are the same, however many they are.
+            By default one for each 256 MB of input.
+        memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
+            is available.
+        workers: How many tasks run at once. The output does not depend on it. By default one for
+            each core.
+        runner: Where tasks run: in threads of this process, or in worker processes. The output does
+            not depend on it. By default threads.
+        on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
+            this machine). On the command line also http://HOST:8265, the address of a Ray
+            dashboard: Gristmill submits the command to that cluster. The output does not depend on
+            it. By default local.
+        nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
+            default all of them.
+        collect: Write the output of a job on a cluster on the machine where it was started. Then
+            the nodes need not see the output directory.
+        spill_dir: A directory for sorted runs, which are written when the input is larger than
+            memory. Repeatable: Gristmill uses the first with enough room. By default beside the
+            output; the current directory if that is not on a disk of this machine, or TMPDIR if
+            nothing can be made there; on a cluster, the temporary directory of each node.
+        compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
+            them smaller. Spares space for runs, and time where their disk is slow. The output does
+            not depend on it. By default none.
+        store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
+            (path or virtual), connect_timeout and request_timeout (seconds),
+            max_concurrent_requests. By default as the environment and ~/.aws say.
+        overwrite: Replace the output directory if it exists. On a local disk this is one step;
+            elsewhere readers may see no output, or a part of it, for a moment. An output that is
+            one file is always replaced.
+        no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
+            configured.
+        block_size: How long the output's blocks are in HDFS, such as 128MiB: a multiple of 512
+            bytes. By default as Hadoop is configured.
+        history: Keep the job's history also if it takes less than a second.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, or the input is not what the job needs.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: The output exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read, or the output cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "text").write_text("a\nb\nc\n")
+        ...     report = gristmill.shuf(f"{folder}/text", f"{folder}/out", seed="4")
+        ...     lines = Path(folder, "out/part-r-00000").read_text().split()
+        >>> sorted(lines)
+        ['a', 'b', 'c']
     """
 
 def resume(
