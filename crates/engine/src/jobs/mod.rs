@@ -32,6 +32,7 @@ mod runs;
 mod sample;
 mod shuf;
 mod sort;
+mod split;
 mod steps;
 mod success;
 mod tables;

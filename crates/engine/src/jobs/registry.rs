@@ -23,6 +23,7 @@ use super::resume::command::Resume;
 use super::sample::SampleSpec;
 use super::shuf::ShufSpec;
 use super::sort::SortSpec;
+use super::split::SplitSpec;
 use super::steps::{JobOutput, JobRequest};
 use super::teragen::TeragenSpec;
 use super::terasort::TerasortSpec;
@@ -56,6 +57,7 @@ const KINDS: &[Registered] = &[
     Registered::kind::<JoinSpec>(),
     Registered::kind::<SampleSpec>(),
     Registered::kind::<ShufSpec>(),
+    Registered::kind::<SplitSpec>(),
     Registered::kind::<Resume>(),
     Registered::kind::<Mapreduce>(),
 ];

@@ -53,10 +53,19 @@ pub enum OutputForm {
     /// A directory that has them.
     #[default]
     Directory,
+    /// The same, where tasks name their files as the records say: so many at most.
+    NamedFiles(u64),
     /// One file: they are put together, in the order of their names.
     File,
     /// The same on a stream: this one, or standard output.
     Stream(Option<PathBuf>),
+}
+
+impl OutputForm {
+    /// Whether the files are put together to one.
+    pub(crate) fn is_joined(&self) -> bool {
+        matches!(self, OutputForm::File | OutputForm::Stream(_))
+    }
 }
 
 /// Options of a job of user code, as given.

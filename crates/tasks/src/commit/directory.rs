@@ -2,9 +2,11 @@
 //!
 //! Where nothing can be created beside the output, its job folder lies inside it, and parts are renamed one by one.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::job_folder::{FolderPlace, JobFolder, is_there, make};
+use super::listed::listed_on_disk;
 use super::ownership::Ownership;
 use super::within::{self, make_above};
 use super::{CommitOptions, Committer, OLD, OUTPUT, OutputManifest, SUCCESS};
@@ -310,7 +312,12 @@ pub(super) fn check_target(store: &dyn LocalDisk, target: &Path, overwrite: bool
         return Err(refuse(Kind::Exists, taken).advise("name a directory that does not exist yet"));
     }
     let entries = store.list(target)?;
-    let foreign = entries.iter().find(|path| !is_output(path));
+    let mut foreign = entries.iter().filter(|path| !is_output(path)).peekable();
+    let listed = match foreign.peek() {
+        Some(_) if overwrite => listed_on_disk(store, target)?,
+        _ => BTreeSet::new(),
+    };
+    let foreign = foreign.find(|path| !is_listed(path, &listed));
     if overwrite && let Some(foreign) = foreign {
         let what = "the directory holds more than a job's output, and overwriting would remove it";
         return Err(refuse(Kind::Exists, what)
@@ -334,6 +341,12 @@ pub(super) fn is_output(path: &Path) -> bool {
         .unwrap_or_default();
     let known = ["part-", "_", ".part-", "._", ".gristmill-"];
     known.iter().any(|prefix| name.starts_with(prefix)) || is_named_output(&name)
+}
+
+/// Whether a file is one of those that an old output lists.
+pub(super) fn is_listed(path: &Path, listed: &BTreeSet<PathBuf>) -> bool {
+    let name = path.file_name();
+    name.is_some_and(|name| listed.contains(Path::new(name)))
 }
 
 /// Whether a name is that of a task's further output: a name, `-m-` or `-r-`, five digits or more, a suffix.

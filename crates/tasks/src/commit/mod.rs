@@ -19,6 +19,7 @@ mod directory;
 mod file;
 mod in_place;
 mod job_folder;
+mod listed;
 mod ownership;
 mod send;
 mod spill_dirs;

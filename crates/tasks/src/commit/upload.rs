@@ -19,10 +19,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-
-use super::directory::is_output;
+use super::directory::{is_listed, is_output};
 use super::job_folder::{FolderPlace, JobFolder, make};
+use super::listed::listed;
 use super::ownership::Ownership;
 use super::spill_dirs::check_directory;
 use super::upload_target::{check, file_meant, home_of};
@@ -36,9 +35,6 @@ use gristmill_storage::objects::Upload;
 use gristmill_storage::stores::Stores;
 use gristmill_storage::{Caching, Publisher};
 
-/// The largest `_SUCCESS` that is read for the names of an old output.
-const SUCCESS_BYTES_MAX: u64 = 64 << 20;
-
 /// Stands for a file of the output.
 const ANY_NAME: &str = "part";
 
@@ -49,6 +45,8 @@ pub struct UploadCommitter<'a> {
     target: Location,
     /// The output is one object, not a directory of them.
     is_file: bool,
+    /// Its files may have any names, and so may uploads right below it that are its own.
+    any_names: bool,
     /// The job's folder; gone with this.
     folder: JobFolder<'a>,
     owner: Ownership,
@@ -89,17 +87,39 @@ impl<'a> UploadCommitter<'a> {
             stores,
             target: target.clone(),
             is_file,
+            any_names: false,
             folder,
             owner: owner.clone(),
             completed: Vec::new(),
             others: Vec::new(),
         };
         if !owner.resumes() {
-            committer.others = end_uploads(committer.objects()?, (target, is_file))?;
+            committer.others = committer.end_uploads()?;
         }
         let any = committer.path_of(ANY_NAME.as_ref());
         committer.objects()?.prepare(any.as_typed())?;
         Ok(committer)
+    }
+
+    /// The same where files of the output may have any names.
+    ///
+    /// # Errors
+    /// The store cannot be reached.
+    pub fn of_any_names(mut self) -> Result<Self> {
+        self.any_names = true;
+        if !self.owner.resumes() {
+            self.others = self.end_uploads()?;
+        }
+        Ok(self)
+    }
+
+    fn end_uploads(&self) -> Result<Vec<Location>> {
+        let names = UploadNames {
+            target: &self.target,
+            is_file: self.is_file,
+            any: self.any_names,
+        };
+        end_uploads(self.objects()?, names)
     }
 
     fn objects(&self) -> Result<&'a dyn Publisher> {
@@ -109,11 +129,13 @@ impl<'a> UploadCommitter<'a> {
     /// Removes an old output: its `_SUCCESS` first, so that what is left of it counts no more.
     fn remove_old(&self, names: &[PathBuf]) -> Result<()> {
         let objects = self.objects()?;
-        let mut old: Vec<Location> = old_names(self.stores, &self.target)?;
+        let listed = listed(self.stores, &self.target)?;
+        let mut old: Vec<Location> = listed.iter().map(|name| self.path_of(name)).collect();
         old.extend(self.stores.list(&self.target)?);
         objects.delete(self.target.join(SUCCESS).as_typed())?;
         let new: BTreeSet<Location> = names.iter().map(|name| self.path_of(name)).collect();
-        old.retain(|path| is_output(path.as_typed()) && !new.contains(path));
+        let is_old = |path: &Path| is_output(path) || is_listed(path, &listed);
+        old.retain(|path| is_old(path.as_typed()) && !new.contains(path));
         // Of a folder that new files come into, only the old ones go: the new ones may be staged in it.
         let inner: BTreeSet<Location> = new.iter().filter_map(Location::parent).collect();
         for folder in inner.iter().filter(|folder| **folder != self.target) {
@@ -279,50 +301,65 @@ impl Drop for UploadCommitter<'_> {
             let _ = objects.delete(path.as_typed()); // one that fails keeps no other
             Ok(())
         });
-        let target = (&self.target, self.is_file);
-        let ended = end_uploads(objects, target);
+        let ended = self.end_uploads();
         // Once more on a disk, where no call is retried: after an output that is whole nobody hears of what stays.
         if ended.is_err() && self.target.local().is_some() {
-            let _ = end_uploads(objects, target);
+            let _ = self.end_uploads();
         }
     }
 }
 
-/// Ends the uploads of a dead job to its output, if it is in an object store.
+/// Ends the uploads of a dead job to its output, if it is in an object store. Its files may have any names, or only those that tasks
+/// give.
 ///
 /// # Errors
 /// The store cannot be reached.
-pub fn end_uploads_to(stores: &Stores, target: &Location) -> Result<()> {
+pub fn end_uploads_to(stores: &Stores, target: &Location, any_names: bool) -> Result<()> {
+    let names = UploadNames {
+        target,
+        is_file: false,
+        any: any_names,
+    };
     match stores.publisher(target) {
-        Some(objects) => end_uploads(objects, (target, false)).map(drop),
+        Some(objects) => end_uploads(objects, names).map(drop),
         None => Ok(()),
     }
 }
 
+/// Which uploads are those of an output.
+#[derive(Clone, Copy)]
+struct UploadNames<'a> {
+    target: &'a Location,
+    /// It is one object.
+    is_file: bool,
+    /// Its files may have any names.
+    any: bool,
+}
+
 /// Ends the uploads to an output; where those go that are below it and not its own.
-fn end_uploads(
-    objects: &dyn Publisher,
-    (target, is_file): (&Location, bool),
-) -> Result<Vec<Location>> {
+fn end_uploads(objects: &dyn Publisher, names: UploadNames<'_>) -> Result<Vec<Location>> {
+    let target = names.target;
     let uploads = objects.uploads(target.as_typed())?.into_iter();
-    let (own, others): (Vec<_>, Vec<_>) =
-        uploads.partition(|(path, _)| is_own((target, is_file), path));
+    let (own, others): (Vec<_>, Vec<_>) = uploads.partition(|(path, _)| names.is_own(path));
     at_once(&own, SHORT_AT_ONCE, |(path, id)| objects.abort(path, id))?;
     objects.clear(target.as_typed())?;
     objects.finish_swap(target.as_typed())?;
     Ok(others.into_iter().map(|(path, _)| path.into()).collect())
 }
 
-/// Whether an upload is one to a file of this output: by its name, as nobody knows its id where a task was killed.
-fn is_own((target, is_file): (&Location, bool), path: &Path) -> bool {
-    let within = path.strip_prefix(target.as_typed());
-    match within {
-        Ok(name) if name.as_os_str().is_empty() => true,
-        Ok(name) if !is_file => {
-            let is_plain = name.components().count() == 1;
-            (is_file_name(name) || name == Path::new(SUCCESS)) && (is_output(name) || !is_plain)
+impl UploadNames<'_> {
+    /// Whether an upload is one to a file of this output: by its name, as nobody knows its id where a task was killed.
+    fn is_own(self, path: &Path) -> bool {
+        let within = path.strip_prefix(self.target.as_typed());
+        match within {
+            Ok(name) if name.as_os_str().is_empty() => true,
+            Ok(name) if !self.is_file => {
+                let is_plain = name.components().count() == 1;
+                (is_file_name(name) || name == Path::new(SUCCESS))
+                    && (self.any || is_output(name) || !is_plain)
+            }
+            _ => false,
         }
-        _ => false,
     }
 }
 
@@ -346,31 +383,6 @@ fn objects_of<'s>(stores: &'s Stores, target: &Location) -> Result<&'s dyn Publi
     objects.ok_or_else(|| Error::bug("write the output", "it is not in an object store"))
 }
 
-/// The names that an old output's `_SUCCESS` has: a listing may be late.
-fn old_names(stores: &Stores, target: &Location) -> Result<Vec<Location>> {
-    #[derive(Deserialize)]
-    struct Old {
-        parts: Vec<OldPart>,
-    }
-    #[derive(Deserialize)]
-    struct OldPart {
-        #[serde(with = "gristmill_base::names")]
-        name: PathBuf,
-    }
-    let path = target.join(SUCCESS);
-    let Some(stat) = stores.stat(&path)? else {
-        return Ok(Vec::new());
-    };
-    let mut text = vec![0; stat.bytes.min(SUCCESS_BYTES_MAX) as usize];
-    let read = stores.open(&path, Caching::Cached)?.read_at(&mut text, 0)?;
-    let old: Option<Old> = serde_json::from_slice(text.get(..read).unwrap_or_default()).ok();
-    let names = old.into_iter().flat_map(|old| old.parts);
-    let names = names
-        .map(|part| part.name)
-        .filter(|name| is_file_name(name));
-    Ok(names.map(|name| target.join(name)).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,9 +401,17 @@ mod tests {
             ("s3://b/out/day/_SUCCESS", false),
             ("s3://b/outer/part-r-00000", false),
         ] {
-            let found = is_own((&out, false), path.as_ref());
+            let of = |is_file, any| UploadNames {
+                target: &out,
+                is_file,
+                any,
+            };
+            let found = of(false, false).is_own(path.as_ref());
             assert_eq!(found, is_own_of_directory, "{path}");
-            let found = is_own((&out, true), path.as_ref());
+            let found = of(false, true).is_own(path.as_ref());
+            let is_film = path == "s3://b/out/film.mp4";
+            assert_eq!(found, is_own_of_directory || is_film, "{path}");
+            let found = of(true, false).is_own(path.as_ref());
             assert_eq!(found, path == "s3://b/out", "{path}");
         }
         assert_eq!(notice_of(&[]), None);

@@ -1,11 +1,13 @@
 //! Where an output of uploads goes: whether it may be written there, and where its job folder lies.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::SUCCESS;
-use super::directory::{check_target, is_output};
+use super::directory::{check_target, is_listed, is_output};
 use super::file::FileStaging;
 use super::job_folder::no_parent;
+use super::listed::listed;
 use gristmill_base::error::{Error, JobOption, Kind, Result};
 use gristmill_storage::FileKind;
 use gristmill_storage::location::{Location, parent_of};
@@ -96,7 +98,13 @@ pub(super) fn check(
         ));
     }
     let entries = stores.list(target)?;
-    if let Some(foreign) = entries.iter().find(|path| !is_output(path.as_typed())) {
+    let foreign = entries.iter().filter(|path| !is_output(path.as_typed()));
+    let mut foreign = foreign.peekable();
+    let listed = match foreign.peek() {
+        Some(_) => listed(stores, target)?,
+        None => BTreeSet::new(),
+    };
+    if let Some(foreign) = foreign.find(|path| !is_listed(path.as_typed(), &listed)) {
         let what = "the directory holds more than a job's output, and overwriting would remove it";
         return Err(refuse(Kind::Exists, what)
             .with("for example", foreign)

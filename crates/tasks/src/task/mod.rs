@@ -63,6 +63,6 @@ pub use user::{
     NOT_DECODED, NativeExecutor, NativeSplit, NextRecord, NodeEnvironment, ON_AGENT, Operator,
     OutputLine, Pairs, PartWriter, ProcessPoolExecutor, RETRY, RecordForm, Records, Reducer,
     SplitData, UserAttemptSpec, UserTaskExecutor, UserTaskFile, UserTaskKind, UserTaskReport,
-    UserTaskSplit, feed_of, group_mark, key_types, streaming,
+    UserTaskSplit, feed_of, group_mark, key_types, streaming, too_many_files,
 };
 pub use verify::{Proved, verify};

@@ -79,10 +79,11 @@ impl<'env> Destination<'env> {
         let stream = match &spec.form {
             OutputForm::Stream(_) if job.resumed.is_some() => return Err(job.refusal(TO_STREAM)),
             OutputForm::Stream(path) => Some(stream_writer(job, path.as_deref())?),
-            OutputForm::Directory | OutputForm::File => None,
+            OutputForm::Directory | OutputForm::NamedFiles(_) | OutputForm::File => None,
         };
         let output = match &spec.form {
             OutputForm::Directory => Some(JobOutput::Directory(&spec.output)),
+            OutputForm::NamedFiles(_) => Some(JobOutput::NamedFiles(&spec.output)),
             OutputForm::File => Some(JobOutput::File(&spec.output)),
             OutputForm::Stream(_) => job.asked.output.filter(|_| job.cluster().is_some()),
         };
@@ -148,7 +149,7 @@ impl<'env> Destination<'env> {
     /// Where tasks send their files, if they do: what is one file on this machine stays here until it is put together.
     pub(super) fn sent_to(&self, job: &RunningJob<'_>, spec: &MapReduceSpec) -> Option<Location> {
         match spec.form {
-            OutputForm::Directory => {
+            OutputForm::Directory | OutputForm::NamedFiles(_) => {
                 let place = job.store().publisher(&spec.output);
                 place.map(|_| spec.output.clone())
             }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::plan::mapreduce::{MapReduceSpec, OutputForm};
+use crate::plan::mapreduce::MapReduceSpec;
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::input::InputFile;
 use gristmill_storage::io::at_once::at_once;
@@ -46,7 +46,7 @@ pub(super) fn files(
         false => found(spec),
     };
     let file = |path: &Location| {
-        if spec.form == OutputForm::Directory && path.lies_in(&spec.output) {
+        if !spec.form.is_joined() && path.lies_in(&spec.output) {
             let message = "the output directory holds an input";
             return Err(Error::new(Kind::BadOption, "write the output", message)
                 .with_path(path.as_typed())

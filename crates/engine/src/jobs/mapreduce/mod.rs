@@ -189,6 +189,7 @@ fn run(job: &mut RunningJob<'_>, definition: &JobDefinition) -> Result<()> {
     native::tell_encodings(&mut job.report);
     unless_changed(&context, ended)?;
     outcome.prove(spec)?;
+    outcome.check_files(spec)?;
     destination.commit(job, definition, (attempts, outcome))
 }
 

@@ -113,6 +113,7 @@ impl<J: NativeJob> JobKind for J {
     fn output(&self) -> Option<JobOutput<'_>> {
         match NativeJob::output(self) {
             NativeOutput::Directory(target) => Some(JobOutput::Directory(target)),
+            NativeOutput::NamedFiles(target, _) => Some(JobOutput::NamedFiles(target)),
             NativeOutput::File(target) => Some(JobOutput::File(target)),
             NativeOutput::Stream(_) | NativeOutput::PartsOfStream => None,
         }

@@ -15,6 +15,8 @@ use gristmill_tasks::split::check_outside;
 pub(in crate::jobs) enum NativeOutput<'a> {
     /// A directory of parts.
     Directory(&'a Location),
+    /// A directory of files that the operator names, so many at most.
+    NamedFiles(&'a Location, u64),
     /// One file.
     File(&'a Location),
     /// What is there already and is no file, or standard output.
@@ -41,7 +43,9 @@ impl<'a> NativeOutput<'a> {
     /// Refuses what cannot be: a directory of which a job would read what it wrote the last time, and parts of a stream.
     pub(super) fn check(self, store: &Stores, inputs: &[Location]) -> Result<()> {
         match self {
-            NativeOutput::Directory(target) => check_outside(store, inputs, target),
+            NativeOutput::Directory(target) | NativeOutput::NamedFiles(target, _) => {
+                check_outside(store, inputs, target)
+            }
             NativeOutput::PartsOfStream => Err(no_parts_in_stream()),
             NativeOutput::File(_) | NativeOutput::Stream(_) => Ok(()),
         }
@@ -56,6 +60,9 @@ impl<'a> NativeOutput<'a> {
     pub(super) fn planned(self) -> (Location, OutputForm) {
         match self {
             NativeOutput::Directory(target) => (target.clone(), OutputForm::Directory),
+            NativeOutput::NamedFiles(target, most) => {
+                (target.clone(), OutputForm::NamedFiles(most))
+            }
             NativeOutput::File(target) => (target.clone(), OutputForm::File),
             NativeOutput::Stream(path) => {
                 let path = path.map(Path::to_owned);

@@ -15,7 +15,7 @@ use crate::plan::mapreduce::{MapReduceSpec, OutputForm, joined_bytes};
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::objects::Upload;
 use gristmill_tasks::spill::SpilledRun;
-use gristmill_tasks::task::{UserTaskFile, UserTaskReport, key_types};
+use gristmill_tasks::task::{UserTaskFile, UserTaskReport, key_types, too_many_files};
 
 /// What the tasks of a stage did, together.
 #[derive(Debug, Default)]
@@ -133,6 +133,16 @@ impl MapReduceOutcome {
         Ok(())
     }
 
+    /// Fails where the tasks made more files, together, than there may be.
+    pub(super) fn check_files(&self, spec: &MapReduceSpec) -> Result<()> {
+        match spec.form {
+            OutputForm::NamedFiles(most) if self.files().count() as u64 > most => {
+                Err(too_many_files(most))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn files(&self) -> impl Iterator<Item = &(PathBuf, UserTaskFile)> {
         self.maps.files.iter().chain(&self.reduces.files)
     }
@@ -183,7 +193,7 @@ impl MapReduceOutcome {
         let parts = || self.files().map(|(_, file)| file.bytes);
         let parts_bytes: u64 = parts().sum();
         (report.output_bytes, report.parts) = match spec.form {
-            OutputForm::Directory => (parts_bytes, parts().count()),
+            OutputForm::Directory | OutputForm::NamedFiles(_) => (parts_bytes, parts().count()),
             OutputForm::File | OutputForm::Stream(_) => {
                 (joined_bytes(parts(), spec.header_bytes), 1)
             }

@@ -7,7 +7,7 @@ use super::outcome::MapReduceOutcome;
 use crate::driver::{Needs, Next, Reports, StagedPlan, stage};
 use crate::jobs::passes::{MadeRun, Passes, longest_of, makers};
 use crate::jobs::steps::OutputLocations;
-use crate::plan::mapreduce::{MapReduceSpec, OutputForm};
+use crate::plan::mapreduce::MapReduceSpec;
 use crate::plan::spill::MemoryLayout;
 use gristmill_base::error::Result;
 use gristmill_base::sync::lock;
@@ -46,7 +46,7 @@ impl MapReduce {
             compression: places.compression,
             attempts: attempts.to_owned(),
             uploads_to: places.uploads.first().cloned(),
-            is_one_file: spec.form != OutputForm::Directory,
+            is_one_file: spec.form.is_joined(),
         };
         MapReduce {
             spec: spec.clone(),

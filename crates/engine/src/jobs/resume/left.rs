@@ -36,7 +36,8 @@ pub fn clear_left(stores: &Arc<Stores>, folder: &Path, dry_run: bool) -> Result<
         On::Local => spec,
         On::Ray => spec.placed(stores, &cwd),
     };
-    let output = spec.asked().output.map(JobOutput::path);
+    let made = spec.asked().output;
+    let output = made.map(JobOutput::path);
     // Without a place for them, runs of a sort to a stream are where it was begun.
     let spill_dirs = [&spec.common.spill_dir[..], &[cwd]].concat();
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
@@ -49,7 +50,7 @@ pub fn clear_left(stores: &Arc<Stores>, folder: &Path, dry_run: bool) -> Result<
         dry_run,
     )?;
     if let (Some(output), false, false) = (output, dry_run, found.is_empty()) {
-        end_uploads_to(stores, output)?;
+        end_uploads_to(stores, output, made.is_some_and(JobOutput::names_files))?;
     }
     if spec.common.on == On::Ray {
         found.extend(clear_agents(&**stores.disk(), of_nodes, &name, dry_run)?);

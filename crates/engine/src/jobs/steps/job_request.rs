@@ -22,6 +22,8 @@ pub(in crate::jobs) struct JobRequest<'a> {
 pub(in crate::jobs) enum JobOutput<'a> {
     /// A directory with a `_SUCCESS`.
     Directory(&'a Location),
+    /// Such a directory, whose files are called as its records say.
+    NamedFiles(&'a Location),
     /// One file.
     File(&'a Location),
 }
@@ -30,13 +32,21 @@ impl<'a> JobOutput<'a> {
     /// Where it is.
     pub(in crate::jobs) fn path(self) -> &'a Location {
         match self {
-            JobOutput::Directory(path) | JobOutput::File(path) => path,
+            JobOutput::Directory(path) | JobOutput::NamedFiles(path) | JobOutput::File(path) => {
+                path
+            }
         }
     }
+
+    /// Whether its records say how its files are called.
+    pub(in crate::jobs) fn names_files(self) -> bool {
+        matches!(self, JobOutput::NamedFiles(_))
+    }
+
     /// A name that a file of it may have.
     pub(in crate::jobs) fn any_file(self) -> Location {
         match self {
-            JobOutput::Directory(path) => path.join("part"),
+            JobOutput::Directory(path) | JobOutput::NamedFiles(path) => path.join("part"),
             JobOutput::File(path) => path.clone(),
         }
     }

@@ -44,7 +44,10 @@ impl<'env> RunningJob<'env> {
             let (target, spill_dir) = ((target, is_file), &self.common.spill_dir);
             let overwrite = options.overwrite;
             let begun = UploadCommitter::begin(store, target, spill_dir, owner, overwrite)?;
-            return Ok(Box::new(begun));
+            return Ok(match output.names_files() {
+                true => Box::new(begun.of_any_names()?),
+                false => Box::new(begun),
+            });
         };
         if is_file && InPlace::is_needed(disk, path)? {
             let spill_dir = self.place_in_place();
@@ -194,7 +197,7 @@ impl<'env> RunningJob<'env> {
                 let there = there.and_then(|file| store.disk().stat(&file)).ok()?;
                 there.map(|stat| format!("file {:?}", stat.identity))
             }
-            JobOutput::Directory(_) => proof_of(store, path).ok()?,
+            _ => proof_of(store, path).ok()?,
         };
         Some(OutputBefore { mark })
     }
@@ -240,7 +243,7 @@ impl<'env> RunningJob<'env> {
                     there.is_some_and(|stat| staged.is_same(&FileVersion::new(path, &stat)))
                 }
             },
-            JobOutput::Directory(target) => {
+            JobOutput::Directory(target) | JobOutput::NamedFiles(target) => {
                 if let Some(place) = store.publisher(target) {
                     place.finish_swap(target.as_typed())?;
                 }
@@ -253,7 +256,7 @@ impl<'env> RunningJob<'env> {
         let spill_dir = &self.common.spill_dir;
         let home = home_of(store, output.path(), spill_dir);
         clear_published(&**store.disk(), &home, spill_dir, job_id)?;
-        end_uploads_to(store, output.path())?;
+        end_uploads_to(store, output.path(), output.names_files())?;
         self.ownership.take_over();
         self.watched.recorder().take_over();
         self.report.fill_from(numbers);

@@ -14,7 +14,8 @@ use std::ops::Range;
 use gristmill_grep::Pattern;
 
 use super::largest::Largest;
-use super::operator::{Combined, Mapper, Operator, Pairs, PartWriter, Records, Reducer};
+use super::operator::{Combined, Mapper, Operator, Pairs, Records, Reducer};
+use super::part_writer::PartWriter;
 use super::words::{LetterCase, each_token, each_word_of};
 use crate::merge::groups::MergedGroups;
 use crate::spill::counts::Counts;

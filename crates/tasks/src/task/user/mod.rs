@@ -25,6 +25,7 @@ mod largest;
 mod native;
 mod node_environment;
 mod operator;
+mod part_writer;
 mod processes;
 mod record_reader;
 pub(super) mod spec;
@@ -41,7 +42,8 @@ pub use failed_on_agent::ON_AGENT;
 pub use first_records::{FirstRecords, FirstWanted, NextRecord};
 pub use native::{NativeExecutor, NativeSplit};
 pub use node_environment::NodeEnvironment;
-pub use operator::{Combined, Mapper, Operator, Pairs, PartWriter, RecordForm, Records, Reducer};
+pub use operator::{Combined, Mapper, Operator, Pairs, RecordForm, Records, Reducer};
+pub use part_writer::{PartWriter, too_many_files};
 pub use processes::ProcessPoolExecutor;
 pub use record_reader::NOT_DECODED;
 pub use spec::{

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   map      records of a split ──▶ Mapper ──▶ PairCollector ──▶ runs
-//!   reduce   a partition of all runs ──▶ MergedGroups ──▶ Reducer ──▶ part-r-NNNNN
+//!   reduce   a partition of all runs ──▶ MergedGroups ──▶ Reducer ──▶ part-r-NNNNN, or files that it names
 //! ```
 
 use std::sync::Arc;
@@ -11,21 +11,20 @@ use serde::{Deserialize, Serialize};
 
 use super::executor::UserTaskExecutor;
 use super::executor_spec::{ExecutorKind, ExecutorSpec};
-use super::operator::{Operator, Pairs, PartWriter, RecordForm};
+use super::operator::{Operator, Pairs, RecordForm};
+use super::part_writer::{FilePlace, PartWriter};
 use super::record_reader::RecordReader;
-use super::spec::{UserAttemptSpec, UserTaskFile, UserTaskKind, UserTaskReport, feed_of};
+use super::spec::{UserAttemptSpec, UserTaskKind, UserTaskReport, feed_of};
 use super::split::SplitData;
 use crate::merge::groups::MergedGroups;
 use crate::spill::collect::PairCollector;
 use crate::split::text::TextSplit;
 use crate::task::attempt::TaskAttempt;
 use gristmill_base::error::{Error, Result};
-use gristmill_storage::Caching;
-use gristmill_storage::io::sequential::Sequential;
 use gristmill_storage::stores::Stores;
 
-/// Pairs of a reduce between two signs of life.
-const PAIRS_A_BEAT: u64 = 1 << 12;
+/// Bytes of the pairs of a reduce between two signs of life.
+const BYTES_A_BEAT: u64 = 1 << 18;
 
 /// Bits of a position for the records of a split.
 const RECORD_BITS: u32 = 40;
@@ -127,39 +126,37 @@ impl NativeExecutor {
     ) -> Result<UserTaskReport> {
         let feed = feed_of(spec, self.store.disk().clone())?;
         let mut groups = MergedGroups::new(feed, self.operator.key_form(), |_, _| ());
-        let name = format!("part-r-{partition:05}");
-        let path = spec.output.join(&name);
         self.store.disk().create_directory(&spec.output)?;
-        let file = self.store.disk().create(&path, 0, Caching::Direct)?;
-        let mut part = PartWriter {
-            file: Sequential::new(file, spec.buffer_bytes),
-            records: 0,
-        };
-        part.file.append(self.operator.header())?;
+        let files_max = self.operator.files_max();
+        let mut part = PartWriter::new(FilePlace {
+            disk: self.store.disk().clone(),
+            folder: spec.output.clone(),
+            buffer_bytes: spec.buffer_bytes,
+            header: self.operator.header().to_vec(),
+            files_max: files_max.unwrap_or(1),
+        });
+        if files_max.is_none() {
+            part.begin(format!("part-r-{partition:05}"))?;
+        }
         let mut reducer = self.operator.reducer(spec.chunk_bytes)?;
-        let (mut beat, mut told) = (0, 0);
+        let mut told = 0;
         while reducer.next(&mut groups, &mut part)? {
-            let (pairs, bytes) = groups.seen();
-            if pairs - beat >= PAIRS_A_BEAT {
+            let (_, bytes) = groups.seen();
+            if bytes - told >= BYTES_A_BEAT {
                 attempt.progress(bytes - told)?;
-                (beat, told) = (pairs, bytes);
+                told = bytes;
             }
         }
         reducer.end(&mut part)?;
-        let (whole, records) = (part.file.end()?, part.records);
+        let files = part.end()?;
         let (records_in, bytes_in) = groups.seen();
         attempt.progress(bytes_in - told)?;
         Ok(UserTaskReport {
-            files: vec![UserTaskFile {
-                name: name.into(),
-                bytes: whole.bytes,
-                records,
-                crc: Some(whole.crc),
-            }],
+            records_out: files.iter().map(|file| file.records).sum(),
+            bytes_out: files.iter().map(|file| file.bytes).sum(),
+            files,
             records_in,
             bytes_in,
-            records_out: records,
-            bytes_out: whole.bytes,
             groups: groups.number(),
             ..UserTaskReport::default()
         })

@@ -1,7 +1,7 @@
 //! What a native job does with records: an operator, which runs in map and reduce tasks.
 //!
 //! ```text
-//!   records ──Mapper──▶ key, order, value ── sorted, merged ──▶ groups ──Reducer──▶ records of a part
+//!   records ──Mapper──▶ key, order, value ── sorted, merged ──▶ groups ──Reducer──▶ records of a part, or of files that it names
 //! ```
 //!
 //! Records are lines, lines with fields, or rows of a table, of one input or of several, which have numbers. A mapper may bring
@@ -13,13 +13,13 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::part_writer::PartWriter;
 use crate::hadoop::partition::HadoopPartitioner;
 use crate::merge::groups::{KeyForm, MergedGroups};
 use crate::spill::Progress;
 use crate::spill::collect::PairCollector;
 use gristmill_base::error::Result;
 use gristmill_base::record::table_keys::TableKeys;
-use gristmill_storage::io::sequential::Sequential;
 use gristmill_storage::lines::lines_of;
 
 /// What a native job does with records.
@@ -34,9 +34,14 @@ pub trait Operator: Debug + Send + Sync {
         false
     }
 
-    /// What each part begins with: a header, with its end.
+    /// What each part, or each file, begins with: a header, with its end.
     fn header(&self) -> &[u8] {
         &[]
+    }
+
+    /// Where reducers [name](PartWriter::begin) the files that they write, and there are no parts: how many files one may write.
+    fn files_max(&self) -> Option<u64> {
+        None
     }
 
     /// What maps the records of a task. It may hold so many bytes, if it [combines](Self::combines).
@@ -182,25 +187,6 @@ impl Debug for Pairs<'_> {
         f.debug_struct("Pairs")
             .field("collector", &self.collector)
             .finish_non_exhaustive()
-    }
-}
-
-/// Writes the records of a part.
-#[derive(Debug)]
-pub struct PartWriter {
-    pub(super) file: Sequential,
-    pub(super) records: u64,
-}
-
-impl PartWriter {
-    /// Writes a record, with its end.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    #[inline]
-    pub fn record(&mut self, record: &[u8]) -> Result<()> {
-        self.records += 1;
-        self.file.append(record)
     }
 }
 
