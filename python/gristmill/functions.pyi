@@ -19,6 +19,7 @@ __all__ = [
     "wordcount",
 ]
 __all__ = ["group", "matchcount", "resume", "sample", "shuf", "sort", "teragen", "terasort", "teravalidate", "unique", "wordcount"]
+__all__ = ["group", "matchcount", "resume", "sort", "split_by", "teragen", "terasort", "teravalidate", "unique", "wordcount"]
 
 def sort(
     inputs: StrPath | Iterable[StrPath] | None = ...,
@@ -825,6 +826,11 @@ def sample(
     rate: float | str | None = ...,
     by: str | Iterable[str] | None = ...,
     seed: str | None = ...,
+def split_by(
+    inputs: StrPath | Iterable[StrPath],
+    output: StrPath,
+    *,
+    by: str | Iterable[str],
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
@@ -838,6 +844,8 @@ def sample(
     ignore_leading_blanks: bool = ...,
     reverse: bool = ...,
     parts: int | None = ...,
+    suffix: str | None = ...,
+    max_files: int | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -917,6 +925,9 @@ def sample(
 
     Every record is as likely to be drawn as any other, and none is drawn twice. The output is in
     the order of the input; with by, one group after the other, in the order of their bytes.
+    r"""Split tables, or lines with fields, into files: one for each value of a column, named after it.
+
+    Each file has the header, and its rows in the order of the input.
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
@@ -935,6 +946,17 @@ def sample(
         no_header: The table has no header: columns have numbers, from 1 on.
         field_separator: The byte between fields of a table, or, with by, of lines; \t is a tab, \0
             is NUL. By default a comma of csv, a tab of tsv, blanks of lines.
+        output: The directory to make.
+        by: The columns whose values get files, with commas between them: by name, or by number from
+            1 on. Repeatable.
+        csv: The input is a table with commas, quotes and a header; so is each file of the output.
+        tsv: The same with tabs. With another separator: --csv -t ';'.
+        no_header: The table has no header: columns have numbers, from 1 on.
+        field_separator: The byte between fields of lines, or of a table; \t is a tab, \0 is NUL. By
+            default blanks.
+        suffix: What the name of each file ends with. By default .csv, .tsv or .txt, as the records
+            are.
+        max_files: Fail where there would be more files, and make none. By default 100000.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -1100,6 +1122,12 @@ def shuf(
         ...     lines = Path(folder, "out/part-r-00000").read_text().split()
         >>> sorted(lines)
         ['a', 'b', 'c']
+        ...     _ = Path(folder, "table").write_text("city,price\nRome,2\nBern,0.5\nRome,3\n")
+        ...     report = gristmill.split_by(f"{folder}/table", f"{folder}/out", csv=True, by=["city"])
+        ...     print(Path(folder, "out/Rome.csv").read_text(), end="")
+        city,price
+        Rome,2
+        Rome,3
     """
 
 def resume(

@@ -61,7 +61,7 @@ options! {
         ),
         max_files: Option<usize> = option(
             "100000",
-            "Fail where there would be more files, and make none.",
+            "Fail if there would be more files, and make none.",
         ),
     }
 }
@@ -152,7 +152,8 @@ impl NativeJob for SplitSpec {
         let fields = self.asked().fields(table)?;
         let by = fields.columns(&self.by)?;
         if by.is_empty() {
-            return Err(wrong_option("by", "it names no column"));
+            return Err(wrong_option("by", "it names no column")
+                .advise("name one: --by city, or --by 1 for the first one"));
         }
         let is_line = matches!(fields, Fields::Lines(_));
         Ok(Box::new(Split {

@@ -33,6 +33,7 @@ ROWS = (
     Row("Files", ("wordcount", "matchcount", "distinct"), "count words, matches, lines"),
     Row("Files", ("group", "join"), "group the rows of tables; join two tables"),
     Row("Files", ("sample", "shuf"), "draw some records, or put all in a random order"),
+    Row("Files", ("split",), "a file for each value of a column"),
     Row("Your code", ("run",), "run MapReduce of your own functions"),
     Row("Your code", ("check",), "check that a job's output depends on its input alone"),
     Row("Your code", ("retry",), "run the failed record of a job again, alone"),
