@@ -33,6 +33,7 @@ FAILING: dict[str, list[str]] = {
     "wordcount": ["no", "out"],
     "distinct": ["no", "out"],
     "join": ["no", "no", "out", "--by", "1"],
+    "split": ["--by", "1", "no", "out"],
     "matchcount": ["x", "no", "out"],
 }
 

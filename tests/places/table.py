@@ -170,6 +170,12 @@ COUNTED = (
     case("distinct-once", "distinct {in}/packed {out} --once --parts 2"),
     case("join", "join --csv --by id --how left {in}/users.csv {in}/users.csv {out} --parts 2"),
     case("join-lines", "join --by 1 {in}/text {in}/packed {out} --how semi"),
+    case("split", "split --by 1 {in}/text {out}"),
+    case(
+        "split-overwrite",
+        "split --by 1 {in}/lines {out}",
+        "split --by 1 {in}/text {out} --overwrite",
+    ),
     case("wordcount-nothing", "wordcount {in}/nothing {out} --parts 2"),
     case(
         "wordcount-compressed-runs",

@@ -241,7 +241,7 @@ fn files_found(stores: &Stores, found: &PatternMatch) -> Result<Vec<InputFile>> 
     Ok(files)
 }
 
-/// The files of a job's named outputs, which its `_SUCCESS` lists; that of others lists none.
+/// The files of a job's named outputs, which its `_SUCCESS` lists beside its parts; that of others lists none.
 fn named_outputs(stores: &Stores, success: &Location) -> Result<BTreeSet<OsString>> {
     let stat = stores.stat(success)?;
     let Some(stat) = stat.filter(|stat| stat.bytes <= SUCCESS_BYTES_MAX) else {
@@ -255,8 +255,11 @@ fn named_outputs(stores: &Stores, success: &Location) -> Result<BTreeSet<OsStrin
     let parts = found.get("gristmill").and(found.get("parts"));
     let parts = parts.and_then(Value::as_array).into_iter().flatten();
     let names = parts.filter_map(|part| part.get("name")?.as_str());
-    let named = names.filter(|name| !name.starts_with("part-"));
-    Ok(named.map(OsString::from).collect())
+    let (parts, named): (Vec<_>, Vec<_>) = names.partition(|name| name.starts_with("part-"));
+    if parts.is_empty() {
+        return Ok(BTreeSet::new()); // its records say how all its files are called
+    }
+    Ok(named.into_iter().map(OsString::from).collect())
 }
 
 /// A file of any store, read in ranges.

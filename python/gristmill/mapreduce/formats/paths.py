@@ -173,7 +173,10 @@ def _directory(folder: Path) -> list[str]:
 
 
 def _named_outputs(folder: Path) -> set[str]:
-    """The files of a job's named outputs, which its `_SUCCESS` lists; that of others lists none."""
+    """The files of a job's named outputs, which its `_SUCCESS` lists beside its parts.
+
+    That of others lists none. Where there are no parts, its records say how all files are called.
+    """
     success = folder / "_SUCCESS"
     if not success.is_file():
         return set()
@@ -183,7 +186,8 @@ def _named_outputs(folder: Path) -> set[str]:
         names = [part["name"] for part in found["parts"] if found["gristmill"]]
     except (ValueError, LookupError, TypeError):  # of Hadoop, of Spark
         return set()
-    return {name for name in names if not name.startswith("part-")}
+    named = {name for name in names if not name.startswith("part-")}
+    return named if len(named) < len(names) else set()
 
 
 def _files_in(folder: Path, named: Container[str] = ()) -> list[str]:
