@@ -956,7 +956,7 @@ def split_by(
             default blanks.
         suffix: What the name of each file ends with. By default .csv, .tsv or .txt, as the records
             are.
-        max_files: Fail where there would be more files, and make none. By default 100000.
+        max_files: Fail if there would be more files, and make none. By default 100000.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for

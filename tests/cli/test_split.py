@@ -16,13 +16,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import gristmill
+import gristmill as gm
 
 from .harness import failure, names, report, run
 from .resuming import killed_again_and_again, tree
 
 HOSTILE = [
-    *(b"", b".", b"..", b"/", b"../../x", b"a/b", b"\0", b"\n", b"a\nb", b"\xff", b"\xc3\xa9", b"%"),
+    *(
+        b"",
+        b".",
+        b"..",
+        b"/",
+        b"../../x",
+        b"a/b",
+        b"\0",
+        b"\n",
+        b"a\nb",
+        b"\xff",
+        b"\xc3\xa9",
+        b"%",
+    ),
     *(b"_SUCCESS", b"part-r-00000", b"con", b"a.", b"a", b" a", b"a ", b"A", b"-rf", b".a", b"_a"),
     *(b"%empty", b"%2E", b"a,b", b",", b"~", b"x" * 200, b"x" * 201, b"x" * 201 + b"y", b"/" * 99),
 ]
@@ -63,7 +76,9 @@ def quoted(cell: bytes) -> bytes:
     return b'"' + cell.replace(b'"', b'""') + b'"'
 
 
-cells = st.one_of(st.sampled_from(HOSTILE), st.binary(max_size=3).map(lambda b: b.replace(b"\r", b"")))
+cells = st.one_of(
+    st.sampled_from(HOSTILE), st.binary(max_size=3).map(lambda b: b.replace(b"\r", b""))
+)
 rows = st.lists(st.tuples(cells, cells, st.sampled_from([b"\n", b"\r\n"])), max_size=12)
 
 
@@ -85,7 +100,7 @@ def test_any_rows_of_a_table(
             text += row
             wanted.append(((a, b) if two else (b,), row))
         (folder / "in" / str(number)).write_bytes(text)
-    done = gristmill.split_by(
+    done = gm.split_by(
         folder / "in",
         folder / "out",
         csv=True,
@@ -107,7 +122,7 @@ def test_any_lines(tmp_path_factory: pytest.TempPathFactory, lines: list[list[by
     (folder / "in").write_bytes(b"\n".join(text))
     if text and not text[-1]:
         text.pop()  # the last line has neither bytes nor an end
-    gristmill.split_by(folder / "in", folder / "out", by=["2"], field_separator=":", suffix=".x")
+    gm.split_by(folder / "in", folder / "out", by=["2"], field_separator=":", suffix=".x")
     keyed = [((*line.split(b":"), b"", b"")[1:2], line + b"\n") for line in text]
     check(files_of(folder / "out", ".x"), groups_of(keyed))
 
@@ -197,7 +212,8 @@ def test_an_output_is_replaced_and_read(tmp_path: Path) -> None:
     assert names(tmp_path / "out") == ["%70art-x.csv", "Bern.csv", "_SUCCESS"]
     run("sort", "--csv", "--key", "v:num", tmp_path / "out", "-o", tmp_path / "sorted")
     assert (tmp_path / "sorted").read_bytes() == b"k,v\nBern,1\npart-x,2\n"
-    assert len(list(gm.read(tmp_path / "out"))) == 4
+    job = gm.Job(gm.text(tmp_path / "out"), output=gm.items())
+    assert len(list(job.run(workers=1))) == 4
     (tmp_path / "out" / "mine.csv").write_bytes(b"of the user")
     assert "more than a job's output" in failure(*command, "--overwrite")
 
