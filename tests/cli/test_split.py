@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import gristmill as gm
 
-from .harness import failure, names, report, run
+from .harness import content, failure, names, report, run
 from .resuming import killed_again_and_again, tree
 
 HOSTILE = [
@@ -168,7 +168,11 @@ def test_any_workers_and_memory_give_the_same_bytes(tmp_path: Path) -> None:
     assert source.stat().st_size > 12_000_000
     found = []
     for number, options in enumerate(
-        (["--workers", "1"], ["--workers", "2", "--memory", "30M"], ["--runner", "processes"])
+        (
+            ["--workers", "1"],
+            ["--workers", "2", "--memory", "30M"],
+            ["--runner", "processes", "--parts", "3"],
+        )
     ):
         out = tmp_path / f"out{number}"
         run("split", "--csv", "--by", "user", source, out, "--no-sync", *options)
@@ -194,9 +198,10 @@ def test_many_files(tmp_path: Path) -> None:
     run(*command, "--max-files", "20000", preexec=few)
     assert len(names(tmp_path / "out")) == 20_001
     assert (tmp_path / "out" / "777.txt").read_bytes() == b"777 x\n777 y\n"
-    for most in (10, 19_999):
+    for most, parts in ((10, 1), (19_999, 4)):
         out = tmp_path / "few"
-        error = failure(*command[:4], out, "--no-sync", "--max-files", str(most))
+        options = ("--no-sync", "--max-files", str(most), "--parts", str(parts))
+        error = failure(*command[:4], out, *options)
         assert f"the output would have more than {most} files" in error
         assert "--max-files" in error
         assert names(tmp_path) == ["in", "out"]
@@ -212,8 +217,8 @@ def test_an_output_is_replaced_and_read(tmp_path: Path) -> None:
     assert names(tmp_path / "out") == ["%70art-x.csv", "Bern.csv", "_SUCCESS"]
     run("sort", "--csv", "--key", "v:num", tmp_path / "out", "-o", tmp_path / "sorted")
     assert (tmp_path / "sorted").read_bytes() == b"k,v\nBern,1\npart-x,2\n"
-    job = gm.Job(gm.text(tmp_path / "out"), output=gm.items())
-    assert len(list(job.run(workers=1))) == 4
+    gm.Job(gm.text(tmp_path / "out"), output=gm.text(tmp_path / "lines")).run(workers=1)
+    assert sorted(content(tmp_path / "lines").split()) == [b"Bern,1", b"k,v", b"k,v", b"part-x,2"]
     (tmp_path / "out" / "mine.csv").write_bytes(b"of the user")
     assert "more than a job's output" in failure(*command, "--overwrite")
 
@@ -227,8 +232,8 @@ def test_what_makes_no_sense(tmp_path: Path) -> None:
         (["--by", "k"], "is not the number of a field"),
         (["--by", "1", "--no-header"], "no-header is for tables"),
         (["--csv", "--tsv", "--by", "1"], "csv and tsv exclude each other"),
-        (["--by", "1", "--suffix", "a/b"], "is no suffix of a file"),
-        (["--by", "1", "--suffix", "x" * 33], "is no suffix of a file"),
+        (["--by", "1", "--suffix", "a/b"], "is not a suffix of a file name"),
+        (["--by", "1", "--suffix", "x" * 33], "is not a suffix of a file name"),
         (["--by", "1", "--max-files", "0"], "max"),
         (["--by", "1", "--max-files", "1000001"], "max"),
     ):

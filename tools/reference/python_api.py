@@ -43,7 +43,8 @@ _INTRODUCTION = """\
 the command line, with `_` in place of `-` (`--timeout` is `timeout_s`). A function runs its job in
 `sort`, `teragen`, `terasort`, `teravalidate`, `wordcount`, `matchcount`, `resume`; `unique`,
 which is the command `distinct`, as `gm.distinct` is a reduction; and `split_by`, which is the
-command `split`. Its options are those of the command line, with `_` in place of `-` (`--timeout` is `timeout_s`). A function runs its job in
+command `split`. Its options are those of the command line, with `_` in place of `-`
+(`--timeout` is `timeout_s`). A function runs its job in
 this process, returns a [`JobReport`](json.md#jobreport), and raises the built-in exception nearest
 to what went wrong ([errors](errors.md)). `Job` is MapReduce of your own
 functions; the [guide](../guide/mapreduce.md) shows how."""

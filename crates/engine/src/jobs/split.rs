@@ -63,6 +63,10 @@ options! {
             "100000",
             "Fail if there would be more files, and make none.",
         ),
+        parts: Option<usize> = option(
+            "one for each 256 MB of input",
+            "How many tasks write files. The output does not depend on it.",
+        ),
     }
 }
 
@@ -116,7 +120,7 @@ impl SplitSpec {
         };
         let is_plain = |char: char| !char.is_control() && char != '/';
         if given.len() > SUFFIX_BYTES_MAX || !given.chars().all(is_plain) {
-            let message = format!("{given:?} is no suffix of a file");
+            let message = format!("{given:?} is not a suffix of a file name");
             return Err(wrong_option("suffix", &message).advise(format!(
                 "give at most {SUFFIX_BYTES_MAX} bytes without / and control characters, such as .txt"
             )));
@@ -135,7 +139,7 @@ impl NativeJob for SplitSpec {
     }
 
     fn parts(&self) -> Result<Option<usize>> {
-        Ok(None)
+        Ok(self.parts)
     }
 
     fn files_max(&self) -> Option<u64> {
