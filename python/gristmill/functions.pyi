@@ -846,6 +846,7 @@ def split_by(
     parts: int | None = ...,
     suffix: str | None = ...,
     max_files: int | None = ...,
+    parts: int | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -957,6 +958,8 @@ def split_by(
         suffix: What the name of each file ends with. By default .csv, .tsv or .txt, as the records
             are.
         max_files: Fail if there would be more files, and make none. By default 100000.
+        parts: How many tasks write files. The output does not depend on it. By default one for each
+            256 MB of input.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
