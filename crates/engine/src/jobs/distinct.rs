@@ -9,8 +9,8 @@
 //! behind it: a CR is a part of it, and the last line needs no LF.
 
 use super::kind::Described;
-use super::mapreduce::{NativeJob, NativeOutput, RecordsAsked, wrong_option};
-use super::tables::{FieldsAsked, InputTable, KeysAsked};
+use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
+use super::tables::{FieldsAsked, InputTable, KeysAsked, RecordsAsked};
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::aggregate::Aggregate;
 use gristmill_base::error::{Error, Result};

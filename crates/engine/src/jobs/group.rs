@@ -8,8 +8,8 @@
 //! are empty are no values. Sums are exact until they are written.
 
 use super::kind::Described;
-use super::mapreduce::{NativeJob, NativeOutput, RecordsAsked, wrong_option};
-use super::tables::{FieldWriter, Fields, FieldsAsked, InputTable};
+use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
+use super::tables::{FieldWriter, Fields, FieldsAsked, InputTable, RecordsAsked};
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::aggregate::Aggregate;
 use gristmill_base::error::{Error, Kind, Result};

@@ -17,8 +17,8 @@ use std::slice;
 use serde::de::{Deserialize, Deserializer};
 
 use super::kind::Described;
-use super::mapreduce::{NativeJob, RecordsAsked, wrong_option};
-use super::tables::{FieldWriter, Fields, FieldsAsked, InputTable};
+use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
+use super::tables::{FieldWriter, Fields, FieldsAsked, InputTable, RecordsAsked};
 use crate::plan::table::{CommandSpec, Common, OptionValue, ValueKind, argument, option, options};
 use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
 use gristmill_base::names::name_of;
@@ -53,7 +53,11 @@ options! {
             "A file, or a directory whose files are read (not those whose names begin with _ or .); compressed ones, too.",
         ),
         right: Location = argument("The file or directory whose rows are joined to those."),
-        output: Location = argument("The directory to make."),
+        output: Option<Location> = option(
+            "standard output",
+            "The file to write. If it exists, the finished output replaces it in one step, also if it is an input. With --parts: \
+             a new directory.",
+        ).short("o"),
         by: Vec<String> = option(
             "",
             "The columns that must be equal, with commas between them: id, or LEFT=RIGHT where their names differ; by name, or by number from 1 on. Repeatable.",
@@ -64,7 +68,7 @@ options! {
              have no match; semi: rows of the left that have a match; anti: those that have none.",
         ),
         empty: Option<String> = option("nothing", "What is written in the cells of a side that has no row."),
-        csv: bool = option("off", "The inputs are tables with commas, quotes and a header; so is each part of the output."),
+        csv: bool = option("off", "The inputs are tables with commas, quotes and a header; so is the output."),
         tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
         no_header: bool = option("off", "The tables have no headers: columns have numbers, from 1 on."),
         field_separator: Option<String> = option(
@@ -72,8 +76,8 @@ options! {
             "The byte between fields of lines, or of a table; \\t is a tab, \\0 is NUL.",
         ).short("t"),
         parts: Option<usize> = option(
-            "one for each 256 MB of input",
-            "How many part files. The hash of a key decides its part; a part is in the order of its keys.",
+            "one file",
+            "Write the output as N files, part-r-00000 and so on, in a directory. The hash of a key decides its part.",
         ),
     }
 }
@@ -123,7 +127,7 @@ impl Described for JoinSpec {
         help: "Join two tables, or lines with fields, by columns; neither need be sorted.",
         details: "The columns of the output: those of the key, the others of the left, the others of the right. A name of the right \
                   that is there already gets `_right` behind it. Keys are text: `1` and `1.0` differ, and an empty cell equals an empty cell.",
-        example: "gristmill join --csv --by city=name orders.csv cities.csv joined/",
+        example: "gristmill join --csv --by city=name orders.csv cities.csv -o joined.csv",
         python: r#"
 >>> import tempfile, gristmill
 >>> from pathlib import Path
@@ -131,9 +135,9 @@ impl Described for JoinSpec {
 ...     _ = Path(folder, "orders").write_text("city,price\nRome,2\nBern,0.5\nRome,3\n")
 ...     _ = Path(folder, "cities").write_text("name,country\nRome,IT\nOslo,NO\n")
 ...     report = gristmill.join(
-...         f"{folder}/orders", f"{folder}/cities", f"{folder}/out", csv=True, by=["city=name"], how="left"
+...         f"{folder}/orders", f"{folder}/cities", output=f"{folder}/out", csv=True, by=["city=name"], how="left"
 ...     )
-...     print(Path(folder, "out/part-r-00000").read_text(), end="")
+...     print(Path(folder, "out").read_text(), end="")
 city,price,country
 Bern,0.5,
 Rome,2,IT
@@ -161,8 +165,8 @@ impl NativeJob for JoinSpec {
         vec![slice::from_ref(&self.left), slice::from_ref(&self.right)]
     }
 
-    fn directory(&self) -> &Location {
-        &self.output
+    fn output(&self) -> NativeOutput<'_> {
+        NativeOutput::of_options(self.output.as_ref(), self.parts)
     }
 
     fn parts(&self) -> Result<Option<usize>> {

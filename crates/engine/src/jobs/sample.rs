@@ -10,9 +10,9 @@
 use std::collections::{BinaryHeap, HashMap};
 
 use super::kind::Described;
-use super::mapreduce::{NativeJob, RecordsAsked, wrong_option};
+use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
 use super::random::{EachRecord, POSITION_BYTES, RandomRecord, RandomRecords};
-use super::tables::{Fields, FieldsAsked, InputTable};
+use super::tables::{Fields, FieldsAsked, InputTable, RecordsAsked};
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
 use gristmill_base::value::ValueWriter;
@@ -35,7 +35,10 @@ options! {
         inputs: Vec<Location> = argument(
             "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
         ),
-        output: Location = argument("The directory to make; it gets one part."),
+        output: Option<Location> = option(
+            "standard output",
+            "The file to write. If it exists, the finished output replaces it in one step, also if it is an input.",
+        ).short("o"),
         number: Option<usize> = option(
             "either this or rate must be given",
             "How many records to draw; all, if there are fewer. They must fit in the memory of a worker.",
@@ -67,14 +70,14 @@ impl Described for SampleSpec {
         help: "Draw lines, or rows of tables, by chance: so many, so many of each group, or each with a probability.",
         details: "Every record is as likely to be drawn as any other, and none is drawn twice. The output is in the order of the input; \
                   with by, one group after the other, in the order of their bytes.",
-        example: "gristmill sample -n 1000 --csv orders.csv some/",
+        example: "gristmill sample -n 1000 --csv orders.csv",
         python: r#"
 >>> import tempfile, gristmill
 >>> from pathlib import Path
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     _ = Path(folder, "text").write_text("".join(f"{number}\n" for number in range(1000)))
-...     report = gristmill.sample(f"{folder}/text", f"{folder}/out", number=3)
-...     len(Path(folder, "out/part-r-00000").read_text().split())
+...     report = gristmill.sample(f"{folder}/text", output=f"{folder}/out", number=3)
+...     len(Path(folder, "out").read_text().split())
 3
 "#,
         explained: true,
@@ -125,8 +128,8 @@ impl NativeJob for SampleSpec {
         vec![&self.inputs]
     }
 
-    fn directory(&self) -> &Location {
-        &self.output
+    fn output(&self) -> NativeOutput<'_> {
+        NativeOutput::of_options(self.output.as_ref(), None)
     }
 
     fn parts(&self) -> Result<Option<usize>> {

@@ -7,9 +7,9 @@
 //! The parts, one behind the other, are a random permutation of the input, and the same one however many they are.
 
 use super::kind::Described;
-use super::mapreduce::{NativeJob, RecordsAsked};
+use super::mapreduce::{NativeJob, NativeOutput};
 use super::random::{EachRecord, RandomRecords};
-use super::tables::{FieldsAsked, InputTable};
+use super::tables::{FieldsAsked, InputTable, RecordsAsked};
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::error::Result;
 use gristmill_base::value::partition;
@@ -22,9 +22,13 @@ options! {
         inputs: Vec<Location> = argument(
             "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
         ),
-        output: Location = argument("The directory to make."),
+        output: Option<Location> = option(
+            "standard output",
+            "The file to write. If it exists, the finished output replaces it in one step, also if it is an input. With --parts: \
+             a new directory.",
+        ).short("o"),
         seed: Option<String> = option("0", "Any text: another one gives another order, the same one the same."),
-        csv: bool = option("off", "The input is a table with commas, quotes and a header; so is each part of the output."),
+        csv: bool = option("off", "The input is a table with commas, quotes and a header; so is the output."),
         tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
         no_header: bool = option("off", "The table has no header."),
         field_separator: Option<String> = option(
@@ -32,8 +36,8 @@ options! {
             "The byte between the fields of a table; \\t is a tab.",
         ).short("t"),
         parts: Option<usize> = option(
-            "one for each 256 MB of input",
-            "How many part files. One behind the other they are the same, however many they are.",
+            "one file",
+            "Write the output as N files, part-r-00000 and so on, in a directory. One behind the other they are the same, however many they are.",
         ),
     }
 }
@@ -44,14 +48,14 @@ impl Described for ShufSpec {
         function: None,
         help: "Put lines, or rows of tables, in a random order.",
         details: "As GNU shuf does, with all cores and data bigger than memory. Every order is as likely as any other.",
-        example: "gristmill shuf --csv train.csv shuffled/ --seed today",
+        example: "gristmill shuf --csv train.csv -o shuffled.csv --seed today",
         python: r#"
 >>> import tempfile, gristmill
 >>> from pathlib import Path
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     _ = Path(folder, "text").write_text("a\nb\nc\n")
-...     report = gristmill.shuf(f"{folder}/text", f"{folder}/out", seed="4")
-...     lines = Path(folder, "out/part-r-00000").read_text().split()
+...     report = gristmill.shuf(f"{folder}/text", output=f"{folder}/out", seed="4")
+...     lines = Path(folder, "out").read_text().split()
 >>> sorted(lines)
 ['a', 'b', 'c']
 "#,
@@ -77,8 +81,8 @@ impl NativeJob for ShufSpec {
         vec![&self.inputs]
     }
 
-    fn directory(&self) -> &Location {
-        &self.output
+    fn output(&self) -> NativeOutput<'_> {
+        NativeOutput::of_options(self.output.as_ref(), self.parts)
     }
 
     fn parts(&self) -> Result<Option<usize>> {

@@ -12,8 +12,8 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 
 use super::kind::Described;
-use super::mapreduce::{NativeJob, RecordsAsked, wrong_option};
-use super::tables::{Fields, FieldsAsked, InputTable};
+use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
+use super::tables::{Fields, FieldsAsked, InputTable, RecordsAsked};
 use crate::plan::amount::check_count;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::error::Result;
@@ -134,16 +134,12 @@ impl NativeJob for SplitSpec {
         vec![&self.inputs]
     }
 
-    fn directory(&self) -> &Location {
-        &self.output
+    fn output(&self) -> NativeOutput<'_> {
+        NativeOutput::NamedFiles(&self.output, self.most_files())
     }
 
     fn parts(&self) -> Result<Option<usize>> {
         Ok(self.parts)
-    }
-
-    fn files_max(&self) -> Option<u64> {
-        Some(self.most_files())
     }
 
     fn records(&self) -> Result<RecordsAsked> {
@@ -152,8 +148,7 @@ impl NativeJob for SplitSpec {
 
     fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
         check_count("max_files", self.max_files, FILES_MAX_MAX)?;
-        let table = tables.first();
-        let fields = self.asked().fields(table)?;
+        let fields = self.asked().fields(tables.first())?;
         let by = fields.columns(&self.by)?;
         if by.is_empty() {
             return Err(wrong_option("by", "it names no column")
@@ -162,22 +157,13 @@ impl NativeJob for SplitSpec {
         let is_line = matches!(fields, Fields::Lines(_));
         Ok(Box::new(Split {
             by,
-            fields,
             suffix: self.ending()?,
-            header: table.map(header_of).unwrap_or_default(),
+            header: fields.header(),
+            fields,
             end: if is_line { b"\n" } else { b"" },
             files_max: self.most_files(),
         }))
     }
-}
-
-/// The header of a table, as it was found first; with an end, also where it had none.
-fn header_of(table: &InputTable) -> Vec<u8> {
-    let mut header = table.header.clone();
-    if !header.is_empty() && !header.ends_with(b"\n") {
-        header.extend_from_slice(table.keys.ending.as_bytes());
-    }
-    header
 }
 
 /// Writes the name of the file of some values, without its suffix.

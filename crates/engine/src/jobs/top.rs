@@ -8,8 +8,8 @@
 //! away what it has no room for, and the reducer writes the first of what comes, in order: so N is not bounded by memory.
 
 use super::kind::Described;
-use super::mapreduce::{NativeJob, NativeOutput, RecordsAsked, wrong_option};
-use super::tables::{Fields, FieldsAsked, InputTable, KeysAsked};
+use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
+use super::tables::{Fields, FieldsAsked, InputTable, KeysAsked, RecordsAsked};
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::error::Result;
 use gristmill_base::value::ValueWriter;
@@ -185,7 +185,7 @@ impl NativeJob for TopSpec {
             true => None,
             false => Some(self.keys().of_lines()?),
         };
-        let header = tables.first().map_or_else(Vec::new, InputTable::header_row);
+        let header = fields.header();
         Ok(Box::new(Top {
             wanted: self.wanted()?,
             keys,

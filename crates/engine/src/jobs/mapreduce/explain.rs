@@ -33,7 +33,9 @@ pub(super) fn of_plan(
         "the files of the map tasks are the output"
     };
     let (parts, joined) = match spec.form {
-        OutputForm::Directory | OutputForm::NamedFiles(_) => (if reduces { partitions } else { splits }, ""),
+        OutputForm::Directory | OutputForm::NamedFiles(_) => {
+            (if reduces { partitions } else { splits }, "")
+        }
         OutputForm::File | OutputForm::Stream(_) => {
             (1, "; what the reduces write is put together at the end")
         }

@@ -14,7 +14,7 @@ use crate::jobs::registry::JobSpec;
 use crate::jobs::report::JobReport;
 use crate::jobs::steps::refusal::TO_STREAM;
 use crate::jobs::steps::{JobOutput, RunningJob, refusal};
-use crate::jobs::tables::{InputTable, RequestedKey, RowsForm, Starts, beginning_of_file};
+use crate::jobs::tables::{InputTable, RecordsAsked, RowsForm, Starts, beginning_of_file};
 use crate::plan::amount::check_count;
 use crate::plan::explain::Explanation;
 use crate::plan::mapreduce::{MapReduceSpec, PARTITIONS_MAX, UserCodeCommand};
@@ -61,17 +61,6 @@ pub(in crate::jobs) trait NativeJob: CommandOptions + Debug + Send + Sync {
     /// # Errors
     /// An option makes no sense.
     fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>>;
-}
-
-/// What the records of a native job are.
-#[derive(Debug)]
-pub(in crate::jobs) enum RecordsAsked {
-    /// Lines, many at once.
-    Lines,
-    /// Lines with fields.
-    Fields(Option<u8>),
-    /// Rows of tables: how those of each input are read, with the keys that they are encoded by.
-    Rows(Vec<(RowsForm, Vec<RequestedKey>)>),
 }
 
 /// What another process makes an operator of.

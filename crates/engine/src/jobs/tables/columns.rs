@@ -10,7 +10,7 @@ use super::RowsForm;
 use super::requested_keys::{ORDERS, RequestedKey, asked_in, order_like, words_for_letters, wrong};
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::record::shape::Keyed;
-use gristmill_base::record::table::{names_in, without_end};
+use gristmill_base::record::table::names_in;
 use gristmill_base::record::table_keys::{ColumnKey, RowCodes, TableKeys, TableSource};
 use gristmill_storage::lines::BYTE_ORDER_MARK;
 

@@ -8,8 +8,7 @@
 use std::os::unix::ffi::OsStrExt;
 
 use super::requested_keys::wrong;
-use super::{InputTable, RequestedKey, RowsForm, delimiter_of};
-use crate::jobs::mapreduce::RecordsAsked;
+use super::{InputTable, RecordsAsked, RequestedKey, RowsForm, delimiter_of};
 use gristmill_base::error::Result;
 use gristmill_base::names::name_of;
 use gristmill_base::record::table::{fields_of, value_of, write_field};

@@ -30,6 +30,17 @@ pub(in crate::jobs) struct RowsForm {
     pub(in crate::jobs) skip_bad: u64,
 }
 
+/// What the records of a native job are.
+#[derive(Debug)]
+pub(in crate::jobs) enum RecordsAsked {
+    /// Lines, many at once.
+    Lines,
+    /// Lines with fields.
+    Fields(Option<u8>),
+    /// Rows of tables: how those of each input are read, with the keys that they are encoded by.
+    Rows(Vec<(RowsForm, Vec<RequestedKey>)>),
+}
+
 /// The byte between the fields of a table, which is said to be CSV or TSV, and may have a separator of its own.
 ///
 /// # Errors
