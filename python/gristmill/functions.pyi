@@ -5,21 +5,7 @@ from typing import Literal
 from gristmill.names import StrPath
 from gristmill.report import JobReport
 
-__all__ = ["group", "matchcount", "resume", "sort", "teragen", "terasort", "teravalidate", "top_records", "unique", "wordcount"]
-__all__ = [
-    "group",
-    "join",
-    "matchcount",
-    "resume",
-    "sort",
-    "teragen",
-    "terasort",
-    "teravalidate",
-    "unique",
-    "wordcount",
-]
-__all__ = ["group", "matchcount", "resume", "sample", "shuf", "sort", "teragen", "terasort", "teravalidate", "unique", "wordcount"]
-__all__ = ["group", "matchcount", "resume", "sort", "split_by", "teragen", "terasort", "teravalidate", "unique", "wordcount"]
+__all__ = ["group", "join", "matchcount", "resume", "sample", "shuf", "sort", "split_by", "teragen", "terasort", "teravalidate", "top_records", "unique", "wordcount"]
 
 def sort(
     inputs: StrPath | Iterable[StrPath] | None = ...,
@@ -592,12 +578,22 @@ def matchcount(
 
 def unique(
     inputs: StrPath | Iterable[StrPath],
-    output: StrPath,
     *,
-    parts: int | None = ...,
+    output: StrPath | None = ...,
+    key: str | Iterable[str] | None = ...,
+    keep: str | None = ...,
     count: bool = ...,
     repeated: bool = ...,
     once: bool = ...,
+    csv: bool = ...,
+    tsv: bool = ...,
+    no_header: bool = ...,
+    field_separator: str | None = ...,
+    numeric_sort: bool = ...,
+    general_numeric_sort: bool = ...,
+    ignore_case: bool = ...,
+    ignore_leading_blanks: bool = ...,
+    parts: int | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -613,19 +609,39 @@ def unique(
     block_size: int | str | None = ...,
     history: bool = ...,
 ) -> JobReport:
-    r"""Keep one of each line, in byte order in each part; count them, or keep those that occur once or again.
+    r"""Keep one of each line, or one record of each key; count them, or keep those that occur once or again.
 
-    As `sort | uniq` does, with all cores and data bigger than memory.
+    As `sort | uniq` or `sort -u -k` does, with all cores and data bigger than memory. Records are
+    in the order of their keys in each part; one file, and standard output, are a part for each 256
+    MB of input, one after another.
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
             .); compressed ones, too.
-        output: The directory to make.
-        parts: How many part files. The hash of a line decides its part. By default one for each 256
-            MB of input.
-        count: Write in front of each line how often it occurs, as uniq -c does.
-        repeated: Only lines that occur more than once.
-        once: Only lines that occur once.
+        output: The file to write. If it exists, the finished output replaces it in one step, also
+            if it is an input. With --parts: a new directory. By default standard output.
+        key: Keep one record of each key. With --csv or --tsv, columns with commas between them, by
+            name or number: id,city; add :nocase or :num to compare letters of both cases, or
+            numbers, as equal. For lines F[.C][OPTS][,F[.C][OPTS]], as GNU sort has it. Repeatable.
+            By default the whole line; of a table, all columns.
+        keep: Which record of a key: the first, or the last in the order of the input. By default
+            first.
+        count: Write how often each occurs: in front of a line, as uniq -c does; of a table, in a
+            last column, count.
+        repeated: Only what occurs more than once.
+        once: Only what occurs once.
+        csv: The input is a table with commas, quotes and a header; the output begins with the
+            header.
+        tsv: The same with tabs. With another separator: --csv -t ';'.
+        no_header: The table has no header: columns have numbers, from 1 on.
+        field_separator: The byte between fields; \t is a tab, \0 is NUL. By default a field begins
+            at the first blank after a byte that is not a blank.
+        numeric_sort: Keys are equal if they are equal numbers: 1, 1.0, 01.
+        general_numeric_sort: The same for numbers as C reads them: 1e3, 0x10, inf.
+        ignore_case: Take a to z as A to Z.
+        ignore_leading_blanks: Skip blanks at the beginning of keys.
+        parts: Write the output as N files, part-r-00000 and so on, in a directory. The hash of a
+            key decides its part. By default one file.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -675,16 +691,16 @@ def unique(
         >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     _ = Path(folder, "text").write_text("b\na\nb\n")
-        ...     report = gristmill.unique(f"{folder}/text", f"{folder}/lines")
-        ...     print(Path(folder, "lines/part-r-00000").read_text(), end="")
+        ...     report = gristmill.unique(f"{folder}/text", output=f"{folder}/lines")
+        ...     print(Path(folder, "lines").read_text(), end="")
         a
         b
     """
 
 def group(
     inputs: StrPath | Iterable[StrPath],
-    output: StrPath,
     *,
+    output: StrPath | None = ...,
     by: str | Iterable[str] | None = ...,
     count: bool = ...,
     sum: str | Iterable[str] | None = ...,
@@ -723,7 +739,8 @@ def group(
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
             .); compressed ones, too.
-        output: The directory to make.
+        output: The file to write. If it exists, the finished output replaces it in one step, also
+            if it is an input. With --parts: a new directory. By default standard output.
         by: The columns whose values make a group, with commas between them: by name, or by number
             from 1 on. Repeatable. By default all rows are one group.
         count: How many rows a group has.
@@ -739,13 +756,13 @@ def group(
         distinct: Columns whose different values are counted. By default none.
         first: Columns to take the first value of, in the order of the input. By default none.
         last: Columns to take the last value of. By default none.
-        csv: The input is a table with commas, quotes and a header; so is each part of the output.
+        csv: The input is a table with commas, quotes and a header; so is the output.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The table has no header: columns have numbers, from 1 on.
         field_separator: The byte between fields of lines, or of a table; \t is a tab, \0 is NUL. By
             default blanks.
-        parts: How many part files. The hash of a key decides its part; a part is in the order of
-            its keys. By default one for each 256 MB of input.
+        parts: Write the output as N files, part-r-00000 and so on, in a directory. The hash of a
+            key decides its part. By default one file.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -795,8 +812,8 @@ def group(
         >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     _ = Path(folder, "table").write_text("city,price\nRome,2\nBern,0.5\nRome,3\n")
-        ...     report = gristmill.group(f"{folder}/table", f"{folder}/out", csv=True, by=["city"], sum=["price"])
-        ...     print(Path(folder, "out/part-r-00000").read_text(), end="")
+        ...     report = gristmill.group(f"{folder}/table", output=f"{folder}/out", csv=True, by=["city"], sum=["price"])
+        ...     print(Path(folder, "out").read_text(), end="")
         city,price_sum
         Bern,0.5
         Rome,5
@@ -805,32 +822,11 @@ def group(
 def top_records(
     number: int,
     inputs: StrPath | Iterable[StrPath],
-    output: StrPath,
     *,
+    output: StrPath | None = ...,
     key: str | Iterable[str] | None = ...,
     by: str | Iterable[str] | None = ...,
     ties: str | None = ...,
-def join(
-    left: StrPath,
-    right: StrPath,
-    output: StrPath,
-    *,
-    by: str | Iterable[str],
-    how: Literal["inner", "left", "right", "full", "semi", "anti"] = ...,
-    empty: str | None = ...,
-def sample(
-    inputs: StrPath | Iterable[StrPath],
-    output: StrPath,
-    *,
-    number: int | None = ...,
-    rate: float | str | None = ...,
-    by: str | Iterable[str] | None = ...,
-    seed: str | None = ...,
-def split_by(
-    inputs: StrPath | Iterable[StrPath],
-    output: StrPath,
-    *,
-    by: str | Iterable[str],
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
@@ -843,9 +839,6 @@ def split_by(
     ignore_case: bool = ...,
     ignore_leading_blanks: bool = ...,
     reverse: bool = ...,
-    parts: int | None = ...,
-    suffix: str | None = ...,
-    max_files: int | None = ...,
     parts: int | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -870,7 +863,8 @@ def split_by(
         number: How many records, of all or of each group.
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
             .); compressed ones, too.
-        output: The directory to make.
+        output: The file to write. If it exists, the finished output replaces it in one step, also
+            if it is an input. With --parts: a new directory. By default standard output.
         key: A key, as of `gristmill sort`. With --csv or --tsv, columns with commas between them,
             by name or number: price:num:desc,name; for the largest first, :desc. For lines
             F[.C][OPTS][,F[.C][OPTS]], as GNU sort has it. Repeatable: a later key decides if the
@@ -881,7 +875,7 @@ def split_by(
             records are one group.
         ties: Of records whose keys are equal to those of the N-th: first takes no more than N, as
             they come in the input; all takes all of them. By default first.
-        csv: The input is a table with commas, quotes and a header; each part begins with the
+        csv: The input is a table with commas, quotes and a header; the output begins with the
             header. Keys are columns; add :desc, :num, :nocase, :version, :human, :month, :asc or
             :text to a column.
         tsv: The same with tabs. With another separator: --csv -t ';'.
@@ -896,8 +890,92 @@ def split_by(
         ignore_case: Take a to z as A to Z.
         ignore_leading_blanks: Skip blanks at the beginning of keys.
         reverse: Larger keys first.
-        parts: How many part files. The hash of a group's key decides its part; a part is in the
-            order of its groups. By default one; with --by, one for each 256 MB of input.
+        parts: With --by: write the output as N files, part-r-00000 and so on, in a directory. The
+            hash of a group's key decides its part. By default one file.
+        memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
+            is available.
+        workers: How many tasks run at once. The output does not depend on it. By default one for
+            each core.
+        runner: Where tasks run: in threads of this process, or in worker processes. The output does
+            not depend on it. By default threads.
+        on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
+            this machine). On the command line also http://HOST:8265, the address of a Ray
+            dashboard: Gristmill submits the command to that cluster. The output does not depend on
+            it. By default local.
+        nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
+            default all of them.
+        collect: Write the output of a job on a cluster on the machine where it was started. Then
+            the nodes need not see the output directory.
+        spill_dir: A directory for sorted runs, which are written when the input is larger than
+            memory. Repeatable: Gristmill uses the first with enough room. By default beside the
+            output; the current directory if that is not on a disk of this machine, or TMPDIR if
+            nothing can be made there; on a cluster, the temporary directory of each node.
+        compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
+            them smaller. Spares space for runs, and time where their disk is slow. The output does
+            not depend on it. By default none.
+        store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
+            (path or virtual), connect_timeout and request_timeout (seconds),
+            max_concurrent_requests. By default as the environment and ~/.aws say.
+        overwrite: Replace the output directory if it exists. On a local disk this is one step;
+            elsewhere readers may see no output, or a part of it, for a moment. An output that is
+            one file is always replaced.
+        no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
+            configured.
+        block_size: How long the output's blocks are in HDFS, such as 128MiB: a multiple of 512
+            bytes. By default as Hadoop is configured.
+        history: Keep the job's history also if it takes less than a second.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, or the input is not what the job needs.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: The output exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read, or the output cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "table").write_text("city,price\nRome,2\nBern,0.5\nRome,30\n")
+        ...     report = gristmill.top_records(2, f"{folder}/table", output=f"{folder}/out", csv=True, key="price:num:desc")
+        ...     print(Path(folder, "out").read_text(), end="")
+        city,price
+        Rome,30
+        Rome,2
+    """
+
+def join(
+    left: StrPath,
+    right: StrPath,
+    *,
+    output: StrPath | None = ...,
+    by: str | Iterable[str],
+    how: Literal["inner", "left", "right", "full", "semi", "anti"] = ...,
+    empty: str | None = ...,
+    csv: bool = ...,
+    tsv: bool = ...,
+    no_header: bool = ...,
+    field_separator: str | None = ...,
+    parts: int | None = ...,
+    memory: int | str | None = ...,
+    workers: int | None = ...,
+    runner: Literal["threads", "processes"] = ...,
+    on: Literal["local", "ray"] = ...,
+    nodes: int | None = ...,
+    collect: bool = ...,
+    spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    store_option: Mapping[str, str] | Iterable[str] | None = ...,
+    overwrite: bool = ...,
+    no_sync: bool = ...,
+    replication: int | None = ...,
+    block_size: int | str | None = ...,
+    history: bool = ...,
+) -> JobReport:
     r"""Join two tables, or lines with fields, by columns; neither need be sorted.
 
     The columns of the output: those of the key, the others of the left, the others of the right. A
@@ -908,32 +986,118 @@ def split_by(
         left: A file, or a directory whose files are read (not those whose names begin with _ or .);
             compressed ones, too.
         right: The file or directory whose rows are joined to those.
-        output: The directory to make.
+        output: The file to write. If it exists, the finished output replaces it in one step, also
+            if it is an input. With --parts: a new directory. By default standard output.
         by: The columns that must be equal, with commas between them: id, or LEFT=RIGHT where their
             names differ; by name, or by number from 1 on. Repeatable.
         how: Which rows are written. inner: pairs of rows with equal keys; left, right, full: also
             the rows of that side, or of both, that have no match; semi: rows of the left that have
             a match; anti: those that have none. By default inner.
         empty: What is written in the cells of a side that has no row. By default nothing.
-        csv: The inputs are tables with commas, quotes and a header; so is each part of the output.
+        csv: The inputs are tables with commas, quotes and a header; so is the output.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The tables have no headers: columns have numbers, from 1 on.
         field_separator: The byte between fields of lines, or of a table; \t is a tab, \0 is NUL. By
             default blanks.
-        parts: How many part files. The hash of a key decides its part; a part is in the order of
-            its keys. By default one for each 256 MB of input.
+        parts: Write the output as N files, part-r-00000 and so on, in a directory. The hash of a
+            key decides its part. By default one file.
+        memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
+            is available.
+        workers: How many tasks run at once. The output does not depend on it. By default one for
+            each core.
+        runner: Where tasks run: in threads of this process, or in worker processes. The output does
+            not depend on it. By default threads.
+        on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
+            this machine). On the command line also http://HOST:8265, the address of a Ray
+            dashboard: Gristmill submits the command to that cluster. The output does not depend on
+            it. By default local.
+        nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
+            default all of them.
+        collect: Write the output of a job on a cluster on the machine where it was started. Then
+            the nodes need not see the output directory.
+        spill_dir: A directory for sorted runs, which are written when the input is larger than
+            memory. Repeatable: Gristmill uses the first with enough room. By default beside the
+            output; the current directory if that is not on a disk of this machine, or TMPDIR if
+            nothing can be made there; on a cluster, the temporary directory of each node.
+        compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
+            them smaller. Spares space for runs, and time where their disk is slow. The output does
+            not depend on it. By default none.
+        store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
+            (path or virtual), connect_timeout and request_timeout (seconds),
+            max_concurrent_requests. By default as the environment and ~/.aws say.
+        overwrite: Replace the output directory if it exists. On a local disk this is one step;
+            elsewhere readers may see no output, or a part of it, for a moment. An output that is
+            one file is always replaced.
+        no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
+            configured.
+        block_size: How long the output's blocks are in HDFS, such as 128MiB: a multiple of 512
+            bytes. By default as Hadoop is configured.
+        history: Keep the job's history also if it takes less than a second.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, or the input is not what the job needs.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: The output exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read, or the output cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "orders").write_text("city,price\nRome,2\nBern,0.5\nRome,3\n")
+        ...     _ = Path(folder, "cities").write_text("name,country\nRome,IT\nOslo,NO\n")
+        ...     report = gristmill.join(
+        ...         f"{folder}/orders", f"{folder}/cities", output=f"{folder}/out", csv=True, by=["city=name"], how="left"
+        ...     )
+        ...     print(Path(folder, "out").read_text(), end="")
+        city,price,country
+        Bern,0.5,
+        Rome,2,IT
+        Rome,3,IT
+    """
+
+def sample(
+    inputs: StrPath | Iterable[StrPath],
+    *,
+    output: StrPath | None = ...,
+    number: int | None = ...,
+    rate: float | str | None = ...,
+    by: str | Iterable[str] | None = ...,
+    seed: str | None = ...,
+    csv: bool = ...,
+    tsv: bool = ...,
+    no_header: bool = ...,
+    field_separator: str | None = ...,
+    memory: int | str | None = ...,
+    workers: int | None = ...,
+    runner: Literal["threads", "processes"] = ...,
+    on: Literal["local", "ray"] = ...,
+    nodes: int | None = ...,
+    collect: bool = ...,
+    spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    store_option: Mapping[str, str] | Iterable[str] | None = ...,
+    overwrite: bool = ...,
+    no_sync: bool = ...,
+    replication: int | None = ...,
+    block_size: int | str | None = ...,
+    history: bool = ...,
+) -> JobReport:
     r"""Draw lines, or rows of tables, by chance: so many, so many of each group, or each with a probability.
 
     Every record is as likely to be drawn as any other, and none is drawn twice. The output is in
     the order of the input; with by, one group after the other, in the order of their bytes.
-    r"""Split tables, or lines with fields, into files: one for each value of a column, named after it.
-
-    Each file has the header, and its rows in the order of the input.
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
             .); compressed ones, too.
-        output: The directory to make; it gets one part.
+        output: The file to write. If it exists, the finished output replaces it in one step, also
+            if it is an input. By default standard output.
         number: How many records to draw; all, if there are fewer. They must fit in the memory of a
             worker. By default either this or rate must be given.
         rate: Draw each record with this probability, more than 0 and at most 1, such as 0.01. By
@@ -947,6 +1111,192 @@ def split_by(
         no_header: The table has no header: columns have numbers, from 1 on.
         field_separator: The byte between fields of a table, or, with by, of lines; \t is a tab, \0
             is NUL. By default a comma of csv, a tab of tsv, blanks of lines.
+        memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
+            is available.
+        workers: How many tasks run at once. The output does not depend on it. By default one for
+            each core.
+        runner: Where tasks run: in threads of this process, or in worker processes. The output does
+            not depend on it. By default threads.
+        on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
+            this machine). On the command line also http://HOST:8265, the address of a Ray
+            dashboard: Gristmill submits the command to that cluster. The output does not depend on
+            it. By default local.
+        nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
+            default all of them.
+        collect: Write the output of a job on a cluster on the machine where it was started. Then
+            the nodes need not see the output directory.
+        spill_dir: A directory for sorted runs, which are written when the input is larger than
+            memory. Repeatable: Gristmill uses the first with enough room. By default beside the
+            output; the current directory if that is not on a disk of this machine, or TMPDIR if
+            nothing can be made there; on a cluster, the temporary directory of each node.
+        compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
+            them smaller. Spares space for runs, and time where their disk is slow. The output does
+            not depend on it. By default none.
+        store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
+            (path or virtual), connect_timeout and request_timeout (seconds),
+            max_concurrent_requests. By default as the environment and ~/.aws say.
+        overwrite: Replace the output directory if it exists. On a local disk this is one step;
+            elsewhere readers may see no output, or a part of it, for a moment. An output that is
+            one file is always replaced.
+        no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
+            configured.
+        block_size: How long the output's blocks are in HDFS, such as 128MiB: a multiple of 512
+            bytes. By default as Hadoop is configured.
+        history: Keep the job's history also if it takes less than a second.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, or the input is not what the job needs.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: The output exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read, or the output cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "text").write_text("".join(f"{number}\n" for number in range(1000)))
+        ...     report = gristmill.sample(f"{folder}/text", output=f"{folder}/out", number=3)
+        ...     len(Path(folder, "out").read_text().split())
+        3
+    """
+
+def shuf(
+    inputs: StrPath | Iterable[StrPath],
+    *,
+    output: StrPath | None = ...,
+    seed: str | None = ...,
+    csv: bool = ...,
+    tsv: bool = ...,
+    no_header: bool = ...,
+    field_separator: str | None = ...,
+    parts: int | None = ...,
+    memory: int | str | None = ...,
+    workers: int | None = ...,
+    runner: Literal["threads", "processes"] = ...,
+    on: Literal["local", "ray"] = ...,
+    nodes: int | None = ...,
+    collect: bool = ...,
+    spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    store_option: Mapping[str, str] | Iterable[str] | None = ...,
+    overwrite: bool = ...,
+    no_sync: bool = ...,
+    replication: int | None = ...,
+    block_size: int | str | None = ...,
+    history: bool = ...,
+) -> JobReport:
+    r"""Put lines, or rows of tables, in a random order.
+
+    As GNU shuf does, with all cores and data bigger than memory. Every order is as likely as any
+    other.
+
+    Args:
+        inputs: Files, or directories whose files are read (not those whose names begin with _ or
+            .); compressed ones, too.
+        output: The file to write. If it exists, the finished output replaces it in one step, also
+            if it is an input. With --parts: a new directory. By default standard output.
+        seed: Any text: another one gives another order, the same one the same. By default 0.
+        csv: The input is a table with commas, quotes and a header; so is the output.
+        tsv: The same with tabs. With another separator: --csv -t ';'.
+        no_header: The table has no header.
+        field_separator: The byte between the fields of a table; \t is a tab. By default a comma, or
+            with tsv a tab.
+        parts: Write the output as N files, part-r-00000 and so on, in a directory. One behind the
+            other they are the same, however many they are. By default one file.
+        memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
+            is available.
+        workers: How many tasks run at once. The output does not depend on it. By default one for
+            each core.
+        runner: Where tasks run: in threads of this process, or in worker processes. The output does
+            not depend on it. By default threads.
+        on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
+            this machine). On the command line also http://HOST:8265, the address of a Ray
+            dashboard: Gristmill submits the command to that cluster. The output does not depend on
+            it. By default local.
+        nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
+            default all of them.
+        collect: Write the output of a job on a cluster on the machine where it was started. Then
+            the nodes need not see the output directory.
+        spill_dir: A directory for sorted runs, which are written when the input is larger than
+            memory. Repeatable: Gristmill uses the first with enough room. By default beside the
+            output; the current directory if that is not on a disk of this machine, or TMPDIR if
+            nothing can be made there; on a cluster, the temporary directory of each node.
+        compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
+            them smaller. Spares space for runs, and time where their disk is slow. The output does
+            not depend on it. By default none.
+        store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
+            (path or virtual), connect_timeout and request_timeout (seconds),
+            max_concurrent_requests. By default as the environment and ~/.aws say.
+        overwrite: Replace the output directory if it exists. On a local disk this is one step;
+            elsewhere readers may see no output, or a part of it, for a moment. An output that is
+            one file is always replaced.
+        no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
+            configured.
+        block_size: How long the output's blocks are in HDFS, such as 128MiB: a multiple of 512
+            bytes. By default as Hadoop is configured.
+        history: Keep the job's history also if it takes less than a second.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, or the input is not what the job needs.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: The output exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read, or the output cannot be written.
+
+    Example:
+        >>> import tempfile, gristmill
+        >>> from pathlib import Path
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "text").write_text("a\nb\nc\n")
+        ...     report = gristmill.shuf(f"{folder}/text", output=f"{folder}/out", seed="4")
+        ...     lines = Path(folder, "out").read_text().split()
+        >>> sorted(lines)
+        ['a', 'b', 'c']
+    """
+
+def split_by(
+    inputs: StrPath | Iterable[StrPath],
+    output: StrPath,
+    *,
+    by: str | Iterable[str],
+    csv: bool = ...,
+    tsv: bool = ...,
+    no_header: bool = ...,
+    field_separator: str | None = ...,
+    suffix: str | None = ...,
+    max_files: int | None = ...,
+    parts: int | None = ...,
+    memory: int | str | None = ...,
+    workers: int | None = ...,
+    runner: Literal["threads", "processes"] = ...,
+    on: Literal["local", "ray"] = ...,
+    nodes: int | None = ...,
+    collect: bool = ...,
+    spill_dir: StrPath | Iterable[StrPath] | None = ...,
+    compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    store_option: Mapping[str, str] | Iterable[str] | None = ...,
+    overwrite: bool = ...,
+    no_sync: bool = ...,
+    replication: int | None = ...,
+    block_size: int | str | None = ...,
+    history: bool = ...,
+) -> JobReport:
+    r"""Split tables, or lines with fields, into files: one for each value of a column, named after it.
+
+    Each file has the header, and its rows in the order of the input.
+
+    Args:
+        inputs: Files, or directories whose files are read (not those whose names begin with _ or
+            .); compressed ones, too.
         output: The directory to make.
         by: The columns whose values get files, with commas between them: by name, or by number from
             1 on. Repeatable.
@@ -1008,123 +1358,6 @@ def split_by(
         >>> import tempfile, gristmill
         >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "table").write_text("city,price\nRome,2\nBern,0.5\nRome,30\n")
-        ...     report = gristmill.top_records(2, f"{folder}/table", f"{folder}/out", csv=True, key="price:num:desc")
-        ...     print(Path(folder, "out/part-r-00000").read_text(), end="")
-        city,price
-        Rome,30
-        Rome,2
-        ...     _ = Path(folder, "orders").write_text("city,price\nRome,2\nBern,0.5\nRome,3\n")
-        ...     _ = Path(folder, "cities").write_text("name,country\nRome,IT\nOslo,NO\n")
-        ...     report = gristmill.join(
-        ...         f"{folder}/orders", f"{folder}/cities", f"{folder}/out", csv=True, by=["city=name"], how="left"
-        ...     )
-        ...     print(Path(folder, "out/part-r-00000").read_text(), end="")
-        city,price,country
-        Bern,0.5,
-        Rome,2,IT
-        Rome,3,IT
-        ...     _ = Path(folder, "text").write_text("".join(f"{number}\n" for number in range(1000)))
-        ...     report = gristmill.sample(f"{folder}/text", f"{folder}/out", number=3)
-        ...     len(Path(folder, "out/part-r-00000").read_text().split())
-        3
-    """
-
-def shuf(
-    inputs: StrPath | Iterable[StrPath],
-    output: StrPath,
-    *,
-    seed: str | None = ...,
-    csv: bool = ...,
-    tsv: bool = ...,
-    no_header: bool = ...,
-    field_separator: str | None = ...,
-    parts: int | None = ...,
-    memory: int | str | None = ...,
-    workers: int | None = ...,
-    runner: Literal["threads", "processes"] = ...,
-    on: Literal["local", "ray"] = ...,
-    nodes: int | None = ...,
-    collect: bool = ...,
-    spill_dir: StrPath | Iterable[StrPath] | None = ...,
-    compress_runs: Literal["none", "lz4", "zstd"] = ...,
-    store_option: Mapping[str, str] | Iterable[str] | None = ...,
-    overwrite: bool = ...,
-    no_sync: bool = ...,
-    replication: int | None = ...,
-    block_size: int | str | None = ...,
-    history: bool = ...,
-) -> JobReport:
-    r"""Put lines, or rows of tables, in a random order.
-
-    As GNU shuf does, with all cores and data bigger than memory. Every order is as likely as any
-    other.
-
-    Args:
-        inputs: Files, or directories whose files are read (not those whose names begin with _ or
-            .); compressed ones, too.
-        output: The directory to make.
-        seed: Any text: another one gives another order, the same one the same. By default 0.
-        csv: The input is a table with commas, quotes and a header; so is each part of the output.
-        tsv: The same with tabs. With another separator: --csv -t ';'.
-        no_header: The table has no header.
-        field_separator: The byte between the fields of a table; \t is a tab. By default a comma, or
-            with tsv a tab.
-        parts: How many part files. One behind the other they are the same, however many they are.
-            By default one for each 256 MB of input.
-        memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
-            is available.
-        workers: How many tasks run at once. The output does not depend on it. By default one for
-            each core.
-        runner: Where tasks run: in threads of this process, or in worker processes. The output does
-            not depend on it. By default threads.
-        on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
-            this machine). On the command line also http://HOST:8265, the address of a Ray
-            dashboard: Gristmill submits the command to that cluster. The output does not depend on
-            it. By default local.
-        nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
-            default all of them.
-        collect: Write the output of a job on a cluster on the machine where it was started. Then
-            the nodes need not see the output directory.
-        spill_dir: A directory for sorted runs, which are written when the input is larger than
-            memory. Repeatable: Gristmill uses the first with enough room. By default beside the
-            output; the current directory if that is not on a disk of this machine, or TMPDIR if
-            nothing can be made there; on a cluster, the temporary directory of each node.
-        compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
-            them smaller. Spares space for runs, and time where their disk is slow. The output does
-            not depend on it. By default none.
-        store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
-            (path or virtual), connect_timeout and request_timeout (seconds),
-            max_concurrent_requests. By default as the environment and ~/.aws say.
-        overwrite: Replace the output directory if it exists. On a local disk this is one step;
-            elsewhere readers may see no output, or a part of it, for a moment. An output that is
-            one file is always replaced.
-        no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
-        replication: How many copies HDFS keeps of each block of the output. By default as Hadoop is
-            configured.
-        block_size: How long the output's blocks are in HDFS, such as 128MiB: a multiple of 512
-            bytes. By default as Hadoop is configured.
-        history: Keep the job's history also if it takes less than a second.
-
-    Returns:
-        The job's report.
-
-    Raises:
-        ValueError: An option makes no sense, or the input is not what the job needs.
-        FileNotFoundError: An input does not exist.
-        FileExistsError: The output exists.
-        MemoryError: `memory` is too small.
-        OSError: An input cannot be read, or the output cannot be written.
-
-    Example:
-        >>> import tempfile, gristmill
-        >>> from pathlib import Path
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "text").write_text("a\nb\nc\n")
-        ...     report = gristmill.shuf(f"{folder}/text", f"{folder}/out", seed="4")
-        ...     lines = Path(folder, "out/part-r-00000").read_text().split()
-        >>> sorted(lines)
-        ['a', 'b', 'c']
         ...     _ = Path(folder, "table").write_text("city,price\nRome,2\nBern,0.5\nRome,3\n")
         ...     report = gristmill.split_by(f"{folder}/table", f"{folder}/out", csv=True, by=["city"])
         ...     print(Path(folder, "out/Rome.csv").read_text(), end="")

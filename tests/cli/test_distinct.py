@@ -303,7 +303,13 @@ def test_any_table_keeps_one_row_of_each_key(
         (folder / "in" / name).write_text("a,b,n\n" + "".join(map(written, some)))
     out = folder / "out"
     gristmill.unique(
-        folder / "in", output=out, csv=True, key=[f"b{word},n:num"], keep=keep, count=True, parts=parts
+        folder / "in",
+        output=out,
+        csv=True,
+        key=[f"b{word},n:num"],
+        keep=keep,
+        count=True,
+        parts=parts,
     )
 
     def key(row: tuple[str, str, str]) -> tuple[str, str]:

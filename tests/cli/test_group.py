@@ -123,7 +123,9 @@ def test_any_table_is_grouped(
 def test_a_part_is_in_the_order_of_its_keys(tmp_path: Path) -> None:
     rows = [(str(key), "1") for key in random.Random(1).sample(range(10_000), 3000)]
     (tmp_path / "in.csv").write_bytes(written([("key", "one"), *rows]))
-    run("group", "--csv", "--by", "key", "--sum", "one", tmp_path / "in.csv", "-o", tmp_path / "out")
+    run(
+        "group", "--csv", "--by", "key", "--sum", "one", tmp_path / "in.csv", "-o", tmp_path / "out"
+    )
     found = list(csv.reader((tmp_path / "out").read_text().splitlines()))
     assert found[1:] == [[key, "1"] for key in sorted(key for key, _ in rows)]
 
@@ -150,7 +152,11 @@ def test_any_workers_memory_and_runner_give_the_same_bytes(tmp_path: Path) -> No
     (tmp_path / "in").mkdir()
     for name in ("a.csv", "b.csv"):
         rows = [
-            (f"k{chance.getrandbits(14)}", repr(chance.random()), 'line\n"two"' * chance.randrange(3))
+            (
+                f"k{chance.getrandbits(14)}",
+                repr(chance.random()),
+                'line\n"two"' * chance.randrange(3),
+            )
             for _ in range(220_000)
         ]
         (tmp_path / "in" / name).write_bytes(written([("key", "x", "note"), *rows]))

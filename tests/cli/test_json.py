@@ -31,9 +31,13 @@ FAILING: dict[str, list[str]] = {
     "terasort": ["no", "out"],
     "teravalidate": ["no"],
     "wordcount": ["no", "out"],
-    "distinct": ["no", "out"],
-    "join": ["no", "no", "out", "--by", "1"],
+    "distinct": ["no", "-o", "out"],
+    "group": ["no", "-o", "out"],
+    "join": ["no", "no", "-o", "out", "--by", "1"],
+    "sample": ["no", "-o", "out", "-n", "1"],
+    "shuf": ["no", "-o", "out"],
     "split": ["--by", "1", "no", "out"],
+    "top": ["1", "no", "-o", "out"],
     "matchcount": ["x", "no", "out"],
 }
 
