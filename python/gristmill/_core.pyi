@@ -404,6 +404,7 @@ def clear_left(folder: str | PathLike[str], *, dry_run: bool) -> list[str]:
 
 def grep(
     patterns: list[bytes],
+    conditions: list[tuple[str, bool, list[bytes]]],
     inputs: list[str],
     options: str,
     note: Callable[[str, bytes], object],
@@ -412,6 +413,7 @@ def grep(
 
     Args:
         patterns: A line that matches one of them is selected.
+        conditions: What also holds for it: as `gristmill.search.conditions` makes them.
         inputs: Files and folders of any store; `-` for standard input.
         options: JSON, as `gristmill.search.engine_options` makes it.
         note: Is given "trouble" with a message, or "binary" with the name of a file.
@@ -425,8 +427,10 @@ def grep(
         OSError: The output cannot be written.
     """
 
-def check_search(patterns: list[bytes], options: str) -> None:
-    """Check patterns and options of a search that is not begun.
+def check_search(
+    patterns: list[bytes], conditions: list[tuple[str, bool, list[bytes]]], options: str
+) -> None:
+    """Check patterns, conditions and options of a search that is not begun.
 
     Raises:
         ValueError: A pattern is wrong; the message shows where.
@@ -436,7 +440,13 @@ def check_search(patterns: list[bytes], options: str) -> None:
 class Search:
     """A search that runs, a little ahead of whoever takes what it finds."""
 
-    def __new__(cls, patterns: list[bytes], inputs: list[str], options: str) -> Self:
+    def __new__(
+        cls,
+        patterns: list[bytes],
+        conditions: list[tuple[str, bool, list[bytes]]],
+        inputs: list[str],
+        options: str,
+    ) -> Self:
         """Begin a search: arguments as of `grep`.
 
         Raises:

@@ -25,7 +25,19 @@ from gristmill.locations import in_home, is_remote
 from gristmill.names import StrPath, show_path
 from gristmill.signatures import known_options
 
-__all__ = ["STANDARD_INPUT", "WORKERS_MAX", "Grep", "GrepLine", "engine_options", "grep"]
+__all__ = [
+    "STANDARD_INPUT",
+    "WORKERS_MAX",
+    "Condition",
+    "Grep",
+    "GrepLine",
+    "conditions",
+    "engine_options",
+    "grep",
+]
+
+Condition = tuple[str, bool, list[bytes]]
+"""What it is called, whether a line must match, and patterns, of which one is enough."""
 
 STANDARD_INPUT = "(standard input)"
 """The name of standard input, as GNU grep has it."""
@@ -70,6 +82,24 @@ def engine_options(workers: int | None = None, **given: Any) -> str:  # noqa: AN
     return json.dumps({**_DEFAULTS, **given, **numbers, "workers": threads})
 
 
+def conditions(
+    all_of: list[bytes], none_of: list[bytes], names: tuple[str, str] = ("all_of", "none_of")
+) -> list[Condition]:
+    """Return what holds for a line besides the pattern, as the engine takes it.
+
+    Args:
+        all_of: The line must match each of these.
+        none_of: The line must match none of these.
+        names: What the caller calls them, for errors.
+
+    Example:
+        >>> conditions([b"a", b"b"], [b"c", b"d"])
+        [('all_of', True, [b'a']), ('all_of', True, [b'b']), ('none_of', False, [b'c', b'd'])]
+    """
+    found: list[Condition] = [(names[0], True, [one]) for one in all_of]
+    return [*found, (names[1], False, none_of)] if none_of else found
+
+
 @dataclass(frozen=True, slots=True)
 class GrepLine:
     """A line that `gm.grep` found."""
@@ -83,7 +113,7 @@ class GrepLine:
     line: bytes
     """Its bytes, without the line feed."""
     spans: tuple[tuple[int, int], ...] = ()
-    """Where the matches in it begin and end; empty with `invert_match`."""
+    """Where the matches of the pattern in it begin and end; empty with `invert_match`."""
     is_context: bool = False
     """Whether it stands before or after a selected line, and is not selected itself."""
 
@@ -114,6 +144,7 @@ class Grep:
     """
 
     _patterns: list[bytes]
+    _conditions: list[Condition]
     _inputs: list[str]
     _options: dict[str, Any]
     _skips: bool
@@ -174,7 +205,7 @@ class Grep:
         self.unreadable = unreadable
         options: dict[str, Any] = {**self._options, **more, "show": show}
         inputs = list(_expanded(self._inputs, hidden=options["hidden"]))
-        search = _core.Search(self._patterns, inputs, engine_options(**options))
+        search = _core.Search(self._patterns, self._conditions, inputs, engine_options(**options))
         try:
             while (items := search.take()) is not None:
                 for item in items:
@@ -275,6 +306,8 @@ def grep(
     pattern: str | bytes | Iterable[str | bytes],
     inputs: StrPath | Iterable[StrPath],
     *,
+    all_of: str | bytes | Iterable[str | bytes] = (),
+    none_of: str | bytes | Iterable[str | bytes] = (),
     fixed_strings: bool = False,
     ignore_case: bool = False,
     invert_match: bool = False,
@@ -304,9 +337,12 @@ def grep(
         inputs: One or several files, directories, patterns such as `"logs/*.gz"`, or locations in
             stores. Directories are searched in the order of names. Compressed files are decoded;
             `"-"` is standard input.
+        all_of: One or several patterns. A selected line must also match each of them.
+        none_of: One or several patterns. A selected line must match none of them.
         fixed_strings: Patterns are text, not regular expressions.
         ignore_case: Upper and lower case are the same.
-        invert_match: Select the lines that do not match.
+        invert_match: Select all other lines: those that do not match, or that `all_of` or
+            `none_of` leave out.
         word_regexp: A match must be a whole word.
         line_regexp: A match must be a whole line.
         max_count: Stop in a file after this many selected lines. By default search the whole file.
@@ -361,10 +397,15 @@ def grep(
         "hidden": _flag("hidden", hidden),
         "workers": None if workers is None else _count("workers", workers, 1, WORKERS_MAX),
     }
-    several = _several("pattern", pattern, (str, bytes))
-    patterns = [one if isinstance(one, bytes) else os.fsencode(one) for one in several]
-    _core.check_search(patterns, engine_options(**options))
-    return Grep(patterns, _named(inputs), options, _flag("skip_unreadable", skip_unreadable))
+    found = _patterns("pattern", pattern)
+    more = conditions(_patterns("all_of", all_of), _patterns("none_of", none_of))
+    _core.check_search(found, more, engine_options(**options))
+    return Grep(found, more, _named(inputs), options, _flag("skip_unreadable", skip_unreadable))
+
+
+def _patterns(name: str, value: str | bytes | Iterable[str | bytes]) -> list[bytes]:
+    several = _several(name, value, (str, bytes))
+    return [one if isinstance(one, bytes) else os.fsencode(one) for one in several]
 
 
 def _flag(name: str, value: object) -> bool:

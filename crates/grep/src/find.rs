@@ -65,14 +65,14 @@ pub fn find(pattern: &Pattern, options: &Options, block: &[u8], first: bool) -> 
         block
     };
     match options.show {
-        Show::Count => selected(pattern, options.invert, block, |_| {
+        Show::Count => selected(pattern, options, block, |_| {
             found.lines += 1;
             true
         }),
         Show::Lines | Show::Matches if !found.binary => {
             collect(pattern, options, block, &mut found);
         }
-        _ => selected(pattern, options.invert, block, |_| {
+        _ => selected(pattern, options, block, |_| {
             found.lines = 1;
             false
         }),
@@ -99,7 +99,7 @@ fn collect(pattern: &Pattern, options: &Options, block: &[u8], found: &mut Block
     let (counts, joins) = (options.counts_lines(), options.joins_lines());
     let most = options.max.unwrap_or(u64::MAX);
     let (mut counted, mut line_feeds_before) = (0, 0);
-    selected(pattern, options.invert, block, |line| {
+    selected(pattern, options, block, |line| {
         if !options.text && has_nul(&block[line.clone()]) {
             found.nul = true;
             return false;

@@ -6,6 +6,7 @@ use crate::out::{OutputBuffer, colour};
 use crate::pattern::Pattern;
 use crate::trouble::{MemoryUse, TooLarge};
 use std::io::{self, Write};
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -28,7 +29,9 @@ pub struct Head {
     pub style: Style,
     /// Finds the matches in lines where they are told.
     pub marker: Option<Arc<Pattern>>,
-    /// What is selected has no match, and so what is around it may have some.
+    /// Find what is coloured in lines besides.
+    pub also_coloured: Arc<[Pattern]>,
+    /// Matches are told in lines around selected ones, and not in these.
     pub inverted: bool,
     /// Of a line only the matches are written.
     pub only_matches: bool,
@@ -133,12 +136,48 @@ impl Head {
             return out.line(b"");
         }
         let mut at = 0;
-        self.each_match(mark, line, |range| {
+        self.each_coloured(mark, line, |range| {
             out.bytes(&line[at..range.start])?;
             at = range.end;
             out.coloured_bytes(colour::MATCH, &line[range])
         })?;
         out.line(&line[at..])
+    }
+
+    /// Hands on what is coloured in a line. What overlaps, which matches of several patterns may, is one.
+    fn each_coloured(
+        &self,
+        mark: u8,
+        line: &[u8],
+        mut each: impl FnMut(Range<usize>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let marker = match &self.marker {
+            Some(marker) if !self.also_coloured.is_empty() && self.tells_matches(mark) => marker,
+            _ => return self.each_match(mark, line, each),
+        };
+        let patterns = iter::once(&**marker).chain(&*self.also_coloured);
+        let mut next: Vec<_> = patterns
+            .filter_map(|pattern| Some((pattern.match_from(line, 0)?, pattern)))
+            .collect();
+        while let Some(first) = next.iter().map(|(range, _)| range.start).min() {
+            let mut end = first + 1;
+            while let Some(at) = next.iter().position(|(range, _)| range.start < end) {
+                let (range, pattern) = next.swap_remove(at);
+                end = end.max(range.end);
+                next.extend(
+                    pattern
+                        .match_from(line, range.end)
+                        .map(|found| (found, pattern)),
+                );
+            }
+            each(first..end)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the matches in a line are told.
+    fn tells_matches(&self, mark: u8) -> bool {
+        (mark == b':') != self.inverted
     }
 
     /// Hands on the matches in a line, where it can have some.
@@ -149,7 +188,7 @@ impl Head {
         each: impl FnMut(Range<usize>) -> io::Result<()>,
     ) -> io::Result<()> {
         match &self.marker {
-            Some(pattern) if (mark == b':') != self.inverted => pattern.try_matches(line, each),
+            Some(pattern) if self.tells_matches(mark) => pattern.try_matches(line, each),
             _ => Ok(()),
         }
     }

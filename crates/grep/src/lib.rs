@@ -22,7 +22,7 @@ mod trouble;
 mod utf16;
 
 pub use blocks::{Data, RangeSource, SearchInput};
-pub use options::{Options, Show, Style};
+pub use options::{Condition, Options, Show, Style};
 pub use pattern::{Pattern, PatternOptions};
 pub use print::{Note, Summary};
 pub use run::{SearchSettings, search};

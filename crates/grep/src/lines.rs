@@ -7,22 +7,23 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memrchr};
 
+use crate::options::Options;
 use crate::pattern::{Candidate, Pattern};
 
 /// Hands on each selected line of `block`, which ends with a line, until `each` says false.
 pub fn selected(
     pattern: &Pattern,
-    invert: bool,
+    options: &Options,
     block: &[u8],
     mut each: impl FnMut(Range<usize>) -> bool,
 ) {
     let end = pattern.end();
-    if !invert {
-        matching(pattern, block, each);
+    if !options.invert {
+        matching(pattern, options, block, each);
         return;
     }
     let (mut from, mut more) = (0, true);
-    matching(pattern, block, |line| {
+    matching(pattern, options, block, |line| {
         more = each_line(end, block, from..line.start, &mut each);
         from = line.end;
         more
@@ -32,9 +33,18 @@ pub fn selected(
     }
 }
 
-/// Hands on each line that matches.
-fn matching(pattern: &Pattern, block: &[u8], mut each: impl FnMut(Range<usize>) -> bool) {
+/// Hands on each line that matches, and for which the conditions hold.
+fn matching(
+    pattern: &Pattern,
+    options: &Options,
+    block: &[u8],
+    mut each: impl FnMut(Range<usize>) -> bool,
+) {
     let end = pattern.end();
+    let has_conditions = !options.conditions.is_empty();
+    let mut each = |line: Range<usize>| {
+        has_conditions && !options.hold_for(&block[line.clone()]) || each(line)
+    };
     if !pattern.is_in_lines() {
         each_line(end, block, 0..block.len(), |line| {
             !pattern.is_match(&block[line.clone()]) || each(line)
@@ -96,7 +106,42 @@ pub fn line_feeds(end: u8, bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Condition;
     use crate::pattern::PatternOptions;
+
+    /// Also of a pattern that is looked for in the whole block, and of one for which each line is asked.
+    #[test]
+    fn conditions_hold_for_each_line_by_itself() {
+        let lines: [&[u8]; 8] = [b"a", b"", b"ab", b"abc", b"b\r", b"\xffab", b"bca", b"a\r"];
+        let block = lines.map(|line| [line, b"\n"].concat()).concat();
+        for (crlf, invert) in [(false, false), (false, true), (true, false), (true, true)] {
+            let patterns = PatternOptions {
+                crlf,
+                ..PatternOptions::default()
+            };
+            let compiled = |text: &str| Pattern::new(&[text], patterns).unwrap();
+            let condition = |(text, must_match)| Condition {
+                pattern: compiled(text),
+                must_match,
+            };
+            let options = Options {
+                conditions: [("b", true), ("c$", false)].map(condition).into(),
+                invert,
+                ..Options::default()
+            };
+            let mut found = Vec::new();
+            selected(&compiled("a"), &options, &block, |line| {
+                found.push(&block[line.start..line.end - 1]);
+                true
+            });
+            let wanted = |line: &&&[u8]| {
+                let matches = line.contains(&b'a') && line.contains(&b'b');
+                (matches && !line.ends_with(b"c")) != invert
+            };
+            let wanted: Vec<&[u8]> = lines.iter().filter(wanted).copied().collect();
+            assert_eq!(found, wanted, "{crlf} {invert}");
+        }
+    }
 
     /// With `crlf` no pattern sees the carriage return at the end of a line.
     #[test]
@@ -120,7 +165,7 @@ mod tests {
             };
             let pattern = Pattern::new(&[text], options).unwrap();
             let mut found = Vec::new();
-            selected(&pattern, false, block, |line| {
+            selected(&pattern, &Options::default(), block, |line| {
                 found.push(&block[line]);
                 true
             });

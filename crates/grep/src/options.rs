@@ -1,5 +1,7 @@
 //! What a search selects, and how that is written.
 
+use crate::pattern::Pattern;
+
 /// What is written of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Show {
@@ -18,12 +20,23 @@ pub enum Show {
     Quiet,
 }
 
+/// What holds for a selected line besides the pattern: it matches this one, too, or it does not.
+#[derive(Debug, Clone)]
+pub struct Condition {
+    /// The pattern.
+    pub pattern: Pattern,
+    /// Whether the line must match; if not, it must not.
+    pub must_match: bool,
+}
+
 /// What is selected, and how it is written.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// What is written.
     pub show: Show,
-    /// The lines that do not match are selected.
+    /// What holds for a selected line besides the pattern.
+    pub conditions: Vec<Condition>,
+    /// All other lines are selected: those that do not match, or miss a condition.
     pub invert: bool,
     /// Numbers of lines stand before them.
     pub numbers: bool,
@@ -68,6 +81,19 @@ impl Default for Style {
 }
 
 impl Options {
+    /// Whether all conditions hold for a line that matches the pattern.
+    pub(crate) fn hold_for(&self, line: &[u8]) -> bool {
+        let mut conditions = self.conditions.iter();
+        conditions.all(|one| one.pattern.is_match(line) == one.must_match)
+    }
+
+    /// What is coloured in selected lines beside the matches of the pattern.
+    pub(crate) fn also_coloured(&self) -> Vec<Pattern> {
+        let conditions = self.conditions.iter();
+        let coloured = conditions.filter(|one| self.style.colour && one.must_match);
+        coloured.map(|one| one.pattern.clone()).collect()
+    }
+
     /// Whether line feeds are counted.
     pub(crate) fn counts_lines(&self) -> bool {
         self.numbers || (self.max.is_some() && self.show == Show::Matches)

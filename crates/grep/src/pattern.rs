@@ -176,6 +176,17 @@ impl Pattern {
         found.unwrap_or(Ok(()))
     }
 
+    /// The first match in a line, from `at` on, that is not empty.
+    pub(crate) fn match_from(&self, line: &[u8], at: usize) -> Option<Range<usize>> {
+        let mut first = None;
+        let matcher = self.matcher.as_ref()?;
+        let searched = matcher.find_iter_at(self.inner(line), at, |found| {
+            first = (!found.is_empty()).then(|| found.start()..found.end());
+            first.is_none()
+        });
+        searched.ok().and(first)
+    }
+
     /// A line without its end.
     fn inner<'l>(&self, line: &'l [u8]) -> &'l [u8] {
         let line = line.strip_suffix(&[self.end]).unwrap_or(line);

@@ -55,6 +55,7 @@ pub struct Printer<W, N> {
     context: Option<LineContext>,
     /// Finds matches in lines that are written with them.
     marker: Option<Arc<Pattern>>,
+    also_coloured: Arc<[Pattern]>,
     /// The file's name.
     name: Vec<u8>,
     place: BlockPosition,
@@ -93,6 +94,7 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
             out: OutputBuffer::new(out, pattern.end(), options.style.colour),
             context: context.map(|lines| LineContext::new(lines, pattern.end(), line_bytes_max)),
             marker: told.then(|| Arc::new(pattern.clone())),
+            also_coloured: options.also_coloured().into(),
             options,
             line_bytes_max,
             note,
@@ -250,6 +252,7 @@ impl<W: Write, N: FnMut(Note)> Printer<W, N> {
             place: self.place,
             style: options.style.clone(),
             marker: self.marker.clone(),
+            also_coloured: Arc::clone(&self.also_coloured),
             inverted: options.invert,
             only_matches: options.show == Show::Matches && options.finds_lines(),
             is_match: options.show == Show::Matches,

@@ -107,6 +107,7 @@ impl Case {
         let numbers = random.chance(3);
         let options = Options {
             show,
+            conditions: Vec::new(),
             invert: show != Show::Matches && random.chance(4),
             numbers,
             offsets: random.chance(6),

@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use super::bounds::told;
-use super::{LOOK, PreparedSearch, summary};
+use super::{ConditionGiven, LOOK, PreparedSearch, summary};
 use crate::error::to_python;
 
 /// Pieces that wait for their reader.
@@ -78,16 +78,25 @@ struct SearchResults {
 /// Checks the patterns and options of a search, without starting it.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
-pub fn check_search(patterns: Vec<Vec<u8>>, options: &str) -> PyResult<()> {
-    PreparedSearch::new(&patterns, Vec::new(), options).map(drop)
+pub fn check_search(
+    patterns: Vec<Vec<u8>>,
+    conditions: Vec<ConditionGiven>,
+    options: &str,
+) -> PyResult<()> {
+    PreparedSearch::new(&patterns, &conditions, Vec::new(), options).map(drop)
 }
 
 #[pymethods]
 impl Search {
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "as PyO3 gives it")]
-    fn new(patterns: Vec<Vec<u8>>, inputs: Vec<PathBuf>, options: &str) -> PyResult<Self> {
-        let asked = PreparedSearch::new(&patterns, inputs, options)?;
+    fn new(
+        patterns: Vec<Vec<u8>>,
+        conditions: Vec<ConditionGiven>,
+        inputs: Vec<PathBuf>,
+        options: &str,
+    ) -> PyResult<Self> {
+        let asked = PreparedSearch::new(&patterns, &conditions, inputs, options)?;
         let stop = Arc::new(AtomicBool::new(false));
         let (send, said) = sync_channel(AHEAD);
         let flag = Arc::clone(&stop);

@@ -21,7 +21,7 @@ use gristmill_engine::Error;
 use gristmill_engine::storage::net::waiting::PendingWaits;
 use gristmill_engine::storage::stores::Stores;
 use gristmill_grep::{
-    Note, Options, Pattern, PatternOptions, SearchSettings, Show, Style, Summary, search,
+    Condition, Note, Options, Pattern, PatternOptions, SearchSettings, Show, Style, Summary, search,
 };
 use pyo3::exceptions::{PyBrokenPipeError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -139,6 +139,7 @@ impl SearchOptions {
                     .map(|line| line.clone().into_bytes()),
                 framed: false,
             },
+            ..Options::default()
         }
     }
 }
@@ -149,25 +150,46 @@ enum SearchMessage {
     Done(io::Result<Summary>),
 }
 
+/// A condition as given: what gave it, whether a line must match, and patterns, of which one is enough.
+type ConditionGiven = (String, bool, Vec<Vec<u8>>);
+
 /// A search whose options are checked, and that has not begun.
 struct PreparedSearch {
     given: SearchOptions,
     pattern: Pattern,
+    conditions: Vec<Condition>,
     globs: Globs,
     inputs: Vec<PathBuf>,
     stores: Arc<Stores>,
 }
 
 impl PreparedSearch {
-    fn new(patterns: &[Vec<u8>], inputs: Vec<PathBuf>, options: &str) -> PyResult<Self> {
+    fn new(
+        patterns: &[Vec<u8>],
+        conditions: &[ConditionGiven],
+        inputs: Vec<PathBuf>,
+        options: &str,
+    ) -> PyResult<Self> {
         let given: SearchOptions = serde_json::from_str(options)
             .map_err(|error| to_python(&Error::bug("read the options", error.to_string())))?;
-        let pattern = Pattern::new(patterns, given.pattern())
-            .map_err(|error| PyValueError::new_err(format!("cannot read the pattern: {error}")))?;
+        let compiled = |patterns: &[Vec<u8>], of: &str| {
+            Pattern::new(patterns, given.pattern()).map_err(|error| {
+                PyValueError::new_err(format!("cannot read the pattern{of}: {error}"))
+            })
+        };
+        let pattern = compiled(patterns, "")?;
+        let conditions = conditions.iter().map(|(name, must_match, patterns)| {
+            Ok(Condition {
+                pattern: compiled(patterns, &format!(" of {name}"))?,
+                must_match: *must_match,
+            })
+        });
+        let conditions = conditions.collect::<PyResult<_>>()?;
         let globs = given.globs().map_err(PyValueError::new_err)?;
         Ok(PreparedSearch {
             given,
             pattern,
+            conditions,
             globs,
             inputs,
             stores: stores_of_job().map_err(|error| to_python(&error))?,
@@ -188,6 +210,7 @@ impl PreparedSearch {
         let stores = Arc::clone(&self.stores);
         let inputs = Inputs::new(stores, self.inputs, self.globs, output, label);
         let mut options = self.given.options(inputs.are_named());
+        options.conditions = self.conditions;
         options.style.framed = framed;
         let run = SearchSettings {
             workers: self.given.workers,
@@ -204,11 +227,12 @@ impl PreparedSearch {
 pub fn grep(
     py: Python<'_>,
     patterns: Vec<Vec<u8>>,
+    conditions: Vec<ConditionGiven>,
     inputs: Vec<PathBuf>,
     options: &str,
     note: &Bound<'_, PyAny>,
 ) -> PyResult<(u64, u64, u64, u64)> {
-    let asked = PreparedSearch::new(&patterns, inputs, options)?;
+    let asked = PreparedSearch::new(&patterns, &conditions, inputs, options)?;
     let output = asked.given.output();
     let stop = Arc::new(AtomicBool::new(false));
     let (send, said) = channel();

@@ -28,7 +28,7 @@ from gristmill.cli.gnu.grep_words import (
 )
 from gristmill.cli.groups import PlainCommand
 from gristmill.cli.numbers import whole_number
-from gristmill.search import STANDARD_INPUT, WORKERS_MAX, looks_like
+from gristmill.search import STANDARD_INPUT, WORKERS_MAX, conditions, looks_like
 from gristmill.terminal import console, signals
 
 __all__ = ["grep"]
@@ -163,7 +163,13 @@ def _job() -> click.Command:
         """The job: its patterns may be options, as those of a search are."""
 
         def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-            rest = super().parse_args(ctx, args)
+            try:
+                rest = super().parse_args(ctx, args)
+            except click.NoSuchOption as error:
+                if not any(error.option_name in one.opts for one in grep.params):
+                    raise
+                what = f"--counts does not take {error.option_name}"
+                raise Refused(what, "see gristmill grep --counts --help", ctx) from None
             words: tuple[str, ...] = ctx.params.pop("words")
             given, named = ctx.params.pop("patterns"), ctx.params.pop("pattern_files")
             if not ctx.resilient_parsing:
@@ -241,11 +247,30 @@ def _number(*names: str, help: str, least: int | None = 0) -> Callable[[Any], An
     metavar="FILE",
     help="A file with a pattern on each line; repeatable.",
 )
+@click.option(
+    "--and",
+    "all_of",
+    multiple=True,
+    metavar="PATTERN",
+    help="A line must also match this pattern; repeatable: all of them.",
+)
+@click.option(
+    "--not",
+    "none_of",
+    multiple=True,
+    metavar="PATTERN",
+    help="A line must not match this pattern; repeatable: none of them.",
+)
 @_flag("-F", "--fixed-strings", "fixed", help="Patterns are text, not regular expressions.")
 @_flag("-E", "--extended-regexp", "extended", help="Accepted without effect.")
 @_one_of("cased", "no", "-i", "-y", "--ignore-case", help="Upper and lower case are the same.")
 @_one_of("cased", "yes", "--no-ignore-case", help="Case matters, also after -i.")
-@_flag("-v", "--invert-match", "invert", help="Select the lines that do not match.")
+@_flag(
+    "-v",
+    "--invert-match",
+    "invert",
+    help="Select the lines that do not match, or that --and or --not leaves out.",
+)
 @_flag("-w", "--word-regexp", "word", help="A match must be a whole word.")
 @_flag("-x", "--line-regexp", "whole_line", help="A match must be a whole line.")
 @_flag("--crlf", help="A CR before the LF is not part of the line.")
@@ -381,10 +406,12 @@ def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's
     inputs = list(words) or ([_HERE] if given["recursive"] else ["-"])
     if selects_nothing(patterns, given):
         inputs = []
+    all_of, none_of = ([os.fsencode(one) for one in given[name]] for name in ("all_of", "none_of"))
+    more = conditions(all_of, none_of, ("--and", "--not"))
     options = engine_words(given, click.get_current_context().meta[_FILES])
     began = time.monotonic()
     try:
-        files, size, lines, troubles = _core.grep(patterns, inputs, options, _noting(given))
+        files, size, lines, troubles = _core.grep(patterns, more, inputs, options, _noting(given))
     except BrokenPipeError:
         return signals.exit_code(signal.SIGPIPE)  # quietly, as others do that write to a pipe
     except (ValueError, OSError) as error:
@@ -395,7 +422,7 @@ def grep(words: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's
         summary = {"files": files, "bytes": size, "lines": lines, "unreadable": troubles}
         console.note(json.dumps({**summary, "seconds": seconds}))
     if not lines and not (given["quiet"] or given["silent"] or given["fixed"] or given["invert"]):
-        hint_at_basic("grep", "nothing was selected", patterns)
+        hint_at_basic("grep", "nothing was selected", [*patterns, *all_of])
     if troubles and not (given["quiet"] and lines):
         return WRONG
     return DONE if lines else FAILED

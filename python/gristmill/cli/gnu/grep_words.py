@@ -37,7 +37,7 @@ def selects_nothing(patterns: list[bytes], given: dict[str, Any]) -> bool:
         return True
     if not patterns:
         return not given["invert"]
-    is_bare = not (given["word"] or given["whole_line"])
+    is_bare = not any(given[name] for name in ("word", "whole_line", "all_of", "none_of"))
     return bool(given["invert"]) and is_bare and all(not one.strip(b"\n") for one in patterns)
 
 
