@@ -43,7 +43,7 @@ options! {
         count: bool = option("on, if nothing else is asked for", "How many rows a group has."),
         sum: Vec<String> = option("none", "Columns to add up; exact, as all figures here."),
         mean: Vec<String> = option("none", "Columns to take the mean of."),
-        min: Vec<String> = option("none", "Columns to take the least value of. Cells that are no numbers compare by their bytes, and are below all numbers."),
+        min: Vec<String> = option("none", "Columns to take the least value of. Text compares by its bytes, and is below all numbers."),
         max: Vec<String> = option("none", "Columns to take the greatest value of, compared in the same way."),
         median: Vec<String> = option("none", "Columns to take the median of, the lower one of two; its values must fit in memory, for each group."),
         percentile: Vec<String> = option("none", "P:COLUMN, such as 95:latency: the least value that P percent of the values do not exceed. Repeatable."),

@@ -17,7 +17,7 @@ use super::environment::stores_of;
 use super::group::GroupSpec;
 use super::join::JoinSpec;
 use super::kind::{Described, JobKind};
-use super::mapreduce::{Mapreduce, work_of};
+use super::mapreduce::{Mapreduce, NativeDefinition};
 use super::matchcount::MatchcountSpec;
 use super::resume::command::Resume;
 use super::sample::SampleSpec;
@@ -107,7 +107,10 @@ pub fn user_code() -> &'static CommandSpec {
 /// # Errors
 /// The job is another one.
 pub fn native_work(definition: &str, store: Arc<Stores>) -> Result<Arc<dyn UserTaskExecutor>> {
-    work_of(definition, store)
+    let found = NativeDefinition::read(definition)?;
+    let job = JobSpec::from_json(found.options.get())?;
+    let work = job.kind.work(store, &found.tables, definition)?;
+    work.ok_or_else(|| Error::bug("run a task", "the job has no code of its own"))
 }
 
 /// A job, as asked for.

@@ -34,7 +34,7 @@ use serde::Deserialize;
 pub use self::definition::FilesOfCode;
 use self::definition::JobDefinition;
 use self::destination::{Destination, check_form};
-pub(super) use self::native::{NativeJob, pattern_of, work_of, wrong_option};
+pub(super) use self::native::{NativeDefinition, NativeJob, pattern_of, wrong_option};
 pub(super) use self::native_output::NativeOutput;
 use self::outcome::MapReduceOutcome;
 use self::stages::MapReduce;

@@ -10,7 +10,6 @@ use serde_json::value::RawValue;
 
 use super::native_output::NativeOutput;
 use crate::jobs::kind::JobKind;
-use crate::jobs::registry::JobSpec;
 use crate::jobs::report::JobReport;
 use crate::jobs::steps::refusal::TO_STREAM;
 use crate::jobs::steps::{JobOutput, RunningJob, refusal};
@@ -65,22 +64,21 @@ pub(in crate::jobs) trait NativeJob: CommandOptions + Debug + Send + Sync {
 
 /// What another process makes an operator of.
 #[derive(Debug, Serialize, Deserialize)]
-struct NativeDefinition {
+pub(in crate::jobs) struct NativeDefinition {
     /// The job's options.
-    options: Box<RawValue>,
-    tables: Vec<InputTable>,
+    pub(in crate::jobs) options: Box<RawValue>,
+    pub(in crate::jobs) tables: Vec<InputTable>,
 }
 
-/// What runs the tasks of a native job in another process, from its definition.
-pub(in crate::jobs) fn work_of(
-    definition: &str,
-    store: Arc<Stores>,
-) -> Result<Arc<dyn UserTaskExecutor>> {
-    let found: NativeDefinition = serde_json::from_str(definition)
-        .map_err(|error| Error::bug("read a job's definition", error.to_string()))?;
-    let job = JobSpec::from_json(found.options.get())?;
-    let work = job.kind.work(store, &found.tables, definition)?;
-    work.ok_or_else(|| Error::bug("run a task", "the job has no code of its own"))
+impl NativeDefinition {
+    /// As it came.
+    ///
+    /// # Errors
+    /// It is none: a defect of Gristmill.
+    pub(in crate::jobs) fn read(definition: &str) -> Result<Self> {
+        serde_json::from_str(definition)
+            .map_err(|error| Error::bug("read a job's definition", error.to_string()))
+    }
 }
 
 /// How the records of each input are told from each other, where these are the tables.
