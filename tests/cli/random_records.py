@@ -104,7 +104,8 @@ def tables(draw: st.DrawFn) -> Table:
     """Tables of two columns, in several files."""
     end = draw(st.sampled_from([b"\n", b"\r\n"]))
     header = draw(st.sampled_from([b"", b"k,v" + end]))
-    texts, records = [], []
+    texts: list[bytes] = []
+    records: list[Record] = []
     for file in range(draw(st.integers(1, 3))):
         text = draw(st.sampled_from([b"", MARK])) + header
         for cells in draw(st.lists(st.tuples(CELLS, CELLS), min_size=not header)):

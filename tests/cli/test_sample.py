@@ -4,6 +4,7 @@ import gzip
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -54,16 +55,17 @@ def test_any_lines(
 @given(tables(), st.integers(1, 4))
 def test_any_rows(tmp_path_factory: pytest.TempPathFactory, table: Table, number: int) -> None:
     folder = tmp_path_factory.mktemp("rows")
-    source, more = written(folder, table.texts), {"csv": True, "no_header": not table.header}
-    gristmill.sample(source, folder / "some", number=number, **more)
+    source = written(folder, table.texts)
+    sample = partial(gristmill.sample, source, csv=True, no_header=not table.header)
+    sample(folder / "some", number=number)
     assert joined(folder / "some", table.header) == drawn(table.records, number, "0")
     groups: defaultdict[bytes, list[Record]] = defaultdict(list)
     for record in table.records:
         groups[record.group].append(record)
-    gristmill.sample(source, folder / "by", number=number, by=["#1"], **more)
+    sample(folder / "by", number=number, by=["#1"])
     wanted = b"".join(drawn(groups[group], number, "0") for group in sorted(groups))
     assert joined(folder / "by", table.header) == wanted
-    gristmill.sample(source, folder / "all", rate=1, **more)
+    sample(folder / "all", rate=1)
     assert joined(folder / "all", table.header) == b"".join(r.text for r in table.records)
     shutil.rmtree(folder)
 
@@ -84,7 +86,7 @@ def test_any_workers_and_memory_give_the_same_bytes(
     (tmp_path / "in").write_bytes(text)
     (tmp_path / "in.gz").write_bytes(gzip.compress(text, 1))
     options = [*amount, *(["--csv"] if form == "csv" else [])]
-    found = []
+    found: list[list[bytes]] = []
     for number, where in enumerate(EVERYWHERE):
         out = tmp_path / f"out{number}"
         run("sample", tmp_path / "in", out, *options, *where)
@@ -108,15 +110,20 @@ def test_it_is_what_shuf_begins_with(tmp_path: Path) -> None:
 
 def test_every_record_is_as_likely(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"".join(b"%d\n" % number for number in range(40)))
-    for options, most in (({"number": 10}, 10), ({"rate": 0.25}, 25)):
+    for number, rate in ((10, None), (None, 0.25)):
         found: Counter[bytes] = Counter()
         for seed in range(120):
             out = tmp_path / "out"
             gristmill.sample(
-                tmp_path / "in", out, seed=str(seed), no_sync=True, overwrite=True, **options
+                *(tmp_path / "in", out),
+                number=number,
+                rate=rate,
+                seed=str(seed),
+                no_sync=True,
+                overwrite=True,
             )
             lines = joined(out).splitlines()
-            assert len(lines) == 10 if "number" in options else len(lines) <= most
+            assert len(lines) == number or (number is None and len(lines) < 30)
             found.update(lines)
         counts = [found[b"%d" % number] for number in range(40)]
         assert all(11 < count < 49 for count in counts), counts  # 30, four deviations

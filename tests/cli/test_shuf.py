@@ -57,7 +57,7 @@ def test_any_workers_and_memory_give_the_same_bytes(options: list[str], tmp_path
     text = large_table() if options else large_lines()
     (tmp_path / "in").write_bytes(text)
     (tmp_path / "in.gz").write_bytes(gzip.compress(text, 1))
-    found = []
+    found: list[list[bytes]] = []
     for number, where in enumerate(EVERYWHERE):
         out = tmp_path / f"out{number}"
         run("shuf", tmp_path / "in", out, "--parts", "3", *options, *where)
