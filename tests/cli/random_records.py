@@ -108,11 +108,14 @@ def tables(draw: st.DrawFn) -> Table:
     records: list[Record] = []
     for file in range(draw(st.integers(1, 3))):
         text = draw(st.sampled_from([b"", MARK])) + header
-        for cells in draw(st.lists(st.tuples(CELLS, CELLS), min_size=not header)):
+        rows = draw(st.lists(st.tuples(CELLS, CELLS), min_size=not header))
+        for cells in rows:
             row = quoted(cells[0], draw(st.booleans())) + b"," + quoted(cells[1]) + end
             records.append(Record(file, len(text), row, cells[0]))
             text += row
-        texts.append(text.removesuffix(end) if draw(st.booleans()) else text)
+        # The end of the first row is that of all rows that have none.
+        may_lack = len(rows) + bool(header) > 1
+        texts.append(text.removesuffix(end) if may_lack and draw(st.booleans()) else text)
     return Table(header, texts, records)
 
 
