@@ -4,6 +4,8 @@ import csv
 import gzip
 import io
 import random
+import signal
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 
 import gristmill
 
-from .harness import content, failure, names, parts, report, run
+from .harness import content, end, failure, names, parts, report, run, start
 
 MARK = b"\xef\xbb\xbf"
 HOW = ("inner", "left", "right", "full", "semi", "anti")
@@ -290,6 +292,19 @@ def test_left_rows_of_a_key_need_no_memory(tmp_path: Path) -> None:
     (tmp_path / "right").write_text("id,m\nb,1\n")
     run("join", tmp_path / "right", tmp_path / "left", tmp_path / "none", *options, "--how", "left")
     assert content(tmp_path / "none") == b"id,m,n\nb,1,\n"
+
+
+def test_it_can_be_stopped_within_a_key(tmp_path: Path) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.write_text("id,n\n" + "a,1\n" * 60_000)
+    process = start("join", source, source, out, "--csv", "--by", "id", "--workers", "1")
+    until_s = time.monotonic() + 30
+    while not any(part.stat().st_size for part in tmp_path.rglob("part-r-*")):
+        assert time.monotonic() < until_s
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert end(process, 20).status == 130
+    assert names(tmp_path) == ["in"]
 
 
 def test_names_of_the_header(tmp_path: Path) -> None:
