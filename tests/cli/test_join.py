@@ -69,7 +69,7 @@ def joined(
     def absent(side: int) -> Row:
         return [empty] * len(others([b""] * widths[side], side))
 
-    found = []
+    found: list[Row] = []
     for wanted in sorted(
         {tuple(key(row, 0)) for row in left} | {tuple(key(row, 1)) for row in right}
     ):
@@ -170,7 +170,8 @@ def test_pandas_finds_the_same_rows(tmp_path: Path, how: str, seed: int) -> None
     options = ("--by", "id,city=town", "--how", how, "--csv", "--parts", "2")
     run("join", tmp_path / "left.csv", tmp_path / "right.csv", tmp_path / "out", *options)
     read: Any = {"dtype": str, "keep_default_na": False}
-    found = pd.concat([pd.read_csv(part, **read) for part in parts(tmp_path / "out")])
+    frames: list[pd.DataFrame] = [pd.read_csv(part, **read) for part in parts(tmp_path / "out")]
+    found = pd.concat(frames)
     assert list(found) == ["id", "city", "value", "note", "note_right", "country"]
     wanted = left.merge(
         right.rename(columns={"town": "city"}),
@@ -249,7 +250,7 @@ def test_any_workers_and_memory_give_the_same_bytes(tmp_path: Path) -> None:
         rows = (f"{chance.randrange(9_000)},{side * 18},{number}\n" for number in range(count))
         (tmp_path / side).write_text("id,side,number\n" + "".join(rows))
     assert (tmp_path / "left").stat().st_size > 8 << 20
-    found = []
+    found: list[list[bytes]] = []
     for number, options in enumerate(
         (["--workers", "1"], ["--workers", "2", "--memory", "30M"], ["--runner", "processes"])
     ):
