@@ -8,7 +8,7 @@ import signal
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import pandas as pd
 import pytest
@@ -20,7 +20,8 @@ import gristmill
 from .harness import content, end, failure, names, parts, report, run, start
 
 MARK = b"\xef\xbb\xbf"
-HOW = ("inner", "left", "right", "full", "semi", "anti")
+How = Literal["inner", "left", "right", "full", "semi", "anti"]
+HOW: tuple[How, ...] = get_args(How)
 
 Row = list[bytes]
 
@@ -99,7 +100,7 @@ def joined(
 def test_any_tables_are_joined(
     tmp_path_factory: pytest.TempPathFactory,
     data: st.DataObject,
-    how: str,
+    how: How,
     keys: int,
     left_others: int,
     right_others: int,
@@ -154,7 +155,7 @@ def test_any_tables_are_joined(
 
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
 @pytest.mark.parametrize("seed", range(3))
-def test_pandas_finds_the_same_rows(tmp_path: Path, how: str, seed: int) -> None:
+def test_pandas_finds_the_same_rows(tmp_path: Path, how: How, seed: int) -> None:
     chance = random.Random(seed)
 
     def drawn(count: int, *columns: str) -> pd.DataFrame:
@@ -173,10 +174,11 @@ def test_pandas_finds_the_same_rows(tmp_path: Path, how: str, seed: int) -> None
     frames: list[pd.DataFrame] = [pd.read_csv(part, **read) for part in parts(tmp_path / "out")]
     found = pd.concat(frames)
     assert list(found) == ["id", "city", "value", "note", "note_right", "country"]
+    merge_how: Any = "outer" if how == "full" else how
     wanted = left.merge(
         right.rename(columns={"town": "city"}),
         on=["id", "city"],
-        how="outer" if how == "full" else how,
+        how=merge_how,
         suffixes=("", "_right"),
     ).fillna("")[list(found)]
     assert Counter(found.itertuples(index=False)) == Counter(wanted.itertuples(index=False))
