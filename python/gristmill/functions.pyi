@@ -746,8 +746,8 @@ def group(
         count: How many rows a group has.
         sum: Columns to add up; exact, as all figures here. By default none.
         mean: Columns to take the mean of. By default none.
-        min: Columns to take the least value of. Cells that are no numbers compare by their bytes,
-            and are below all numbers. By default none.
+        min: Columns to take the least value of. Text compares by its bytes, and is below all
+            numbers. By default none.
         max: Columns to take the greatest value of, compared in the same way. By default none.
         median: Columns to take the median of, the lower one of two; its values must fit in memory,
             for each group. By default none.
