@@ -136,17 +136,18 @@ impl<J: NativeJob> JobKind for J {
         let planned = Planned::of(self, job, true)?;
         let forms = forms_of(self, &planned.tables)?;
         let definition = NativeDefinition {
-            options: RawValue::from_string(job.asked.options.to_owned()).map_err(not_kept)?,
+            options: RawValue::from_string(job.asked.options.to_owned())
+                .map_err(|error| not_kept(&error))?,
             tables: planned.tables,
         };
-        let definition = serde_json::to_vec(&definition).map_err(not_kept)?;
+        let definition = serde_json::to_vec(&definition).map_err(|error| not_kept(&error))?;
         let store = Arc::clone(&job.environment.store);
         let work = NativeExecutor::new(store, (planned.operator, forms), definition);
         super::run_native(job, planned.spec, Arc::new(work))
     }
 }
 
-fn not_kept(error: serde_json::Error) -> Error {
+fn not_kept(error: &serde_json::Error) -> Error {
     Error::bug("keep a job's definition", error.to_string())
 }
 
