@@ -106,8 +106,9 @@ def tables(draw: st.DrawFn) -> Table:
     header = draw(st.sampled_from([b"", b"k,v" + end]))
     texts: list[bytes] = []
     records: list[Record] = []
-    for file in range(draw(st.integers(1, 3))):
-        text = draw(st.sampled_from([b"", MARK])) + header
+    marks = draw(st.lists(st.sampled_from([b"", MARK]), min_size=1, max_size=3))
+    for file, mark in enumerate(marks):
+        text = mark + header
         rows = draw(st.lists(st.tuples(CELLS, CELLS), min_size=not header))
         for cells in rows:
             row = quoted(cells[0], draw(st.booleans())) + b"," + quoted(cells[1]) + end
@@ -116,7 +117,8 @@ def tables(draw: st.DrawFn) -> Table:
         # The end of the first row is that of all rows that have none.
         may_lack = len(rows) + bool(header) > 1
         texts.append(text.removesuffix(end) if may_lack and draw(st.booleans()) else text)
-    return Table(header, texts, records)
+    # The mark of the first file belongs to the header.
+    return Table(marks[0] + header if header else b"", texts, records)
 
 
 def written(folder: Path, texts: Sequence[bytes]) -> Path:
@@ -133,8 +135,8 @@ def parts_of(out: Path) -> list[bytes]:
 
 
 def joined(out: Path, header: bytes = b"") -> bytes:
-    """All records of an output; each part must begin with the header."""
-    parts = parts_of(out)
+    """All records of an output, a file or parts, each of which must begin with the header."""
+    parts = parts_of(out) if out.is_dir() else [out.read_bytes()]
     assert all(part.startswith(header) for part in parts)
     return b"".join(part.removeprefix(header) for part in parts)
 

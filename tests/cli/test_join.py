@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import gristmill
 
-from .harness import content, end, failure, names, parts, report, run, start
+from .harness import end, failure, names, parts, report, run, start
 
 MARK = b"\xef\xbb\xbf"
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
@@ -133,15 +133,14 @@ def test_any_tables_are_joined(
     gristmill.join(
         folder / "left",
         folder / "right",
-        folder / "out",
+        output=folder / "out",
         by=",".join(given_by),
         how=how,
         empty="-",
         csv=True,
         no_header=not has_header,
-        parts=1,
     )
-    text = content(folder / "out")
+    text = (folder / "out").read_bytes()
     widths = (keys + left_others, keys + right_others)
     wanted = joined(rows[0], rows[1], by, how, widths, b"-")
     if has_header:
@@ -169,7 +168,8 @@ def test_pandas_finds_the_same_rows(tmp_path: Path, how: How, seed: int) -> None
     left.to_csv(tmp_path / "left.csv", index=False)
     right.to_csv(tmp_path / "right.csv", index=False)
     options = ("--by", "id,city=town", "--how", how, "--csv", "--parts", "2")
-    run("join", tmp_path / "left.csv", tmp_path / "right.csv", tmp_path / "out", *options)
+    inputs = (tmp_path / "left.csv", tmp_path / "right.csv")
+    run("join", *inputs, "-o", tmp_path / "out", *options)
     read: Any = {"dtype": str, "keep_default_na": False}
     frames: list[pd.DataFrame] = [pd.read_csv(part, **read) for part in parts(tmp_path / "out")]
     found = pd.concat(frames)
@@ -201,9 +201,10 @@ def test_any_lines_are_joined(
     folder = tmp_path_factory.mktemp("lines")
     for side, rows in (("left", left), ("right", right)):
         (folder / side).write_bytes(b"\n".join(b":".join(row) for row in rows) + b"\n" * bool(rows))
-    options: dict[str, Any] = {"by": "2=1", "how": how, "field_separator": ":", "parts": 1}
-    gristmill.join(folder / "left", folder / "right", folder / "out", **options)
-    found = [line.split(b":") for line in content(folder / "out").split(b"\n")[:-1]]
+    options: dict[str, Any] = {"by": "2=1", "how": how, "field_separator": ":"}
+    gristmill.join(folder / "left", folder / "right", output=folder / "out", **options)
+    text = (folder / "out").read_bytes()
+    found = [line.split(b":") for line in text.split(b"\n")[:-1]]
     padded = [row if len(row) > 1 else [*row, b""] for row in left]
     wanted = joined(padded, right, [(1, 0)], how, (2, 1))
     if how in ("semi", "anti"):
@@ -222,28 +223,11 @@ def test_any_lines_are_joined(
 def test_fields_between_blanks(tmp_path: Path) -> None:
     (tmp_path / "left").write_bytes(b" 1  a\n\n2 b\tc\n3")
     (tmp_path / "right").write_bytes(b"x 2\ny\t2 z\n")
-    run(
-        "join",
-        tmp_path / "left",
-        tmp_path / "right",
-        tmp_path / "full",
-        "--by",
-        "1=2",
-        "--how",
-        "full",
-    )
-    assert content(tmp_path / "full") == b"\n1\ta\n2\tb\tc\tx\n2\tb\tc\ty\tz\n3\n"
-    run(
-        "join",
-        tmp_path / "left",
-        tmp_path / "right",
-        tmp_path / "anti",
-        "--by",
-        "1=2",
-        "--how",
-        "anti",
-    )
-    assert content(tmp_path / "anti") == b"\n 1  a\n3\n"
+    join = ("join", tmp_path / "left", tmp_path / "right", "--by", "1=2", "--how")
+    assert run(*join, "full").stdout == "\n1\ta\n2\tb\tc\tx\n2\tb\tc\ty\tz\n3\n"
+    done = run(*join, "anti", "-o", tmp_path / "anti")
+    assert done.stdout == ""
+    assert (tmp_path / "anti").read_bytes() == b"\n 1  a\n3\n"
 
 
 def test_any_workers_and_memory_give_the_same_bytes(tmp_path: Path) -> None:
@@ -258,7 +242,7 @@ def test_any_workers_and_memory_give_the_same_bytes(tmp_path: Path) -> None:
     ):
         out = tmp_path / f"out{number}"
         inputs = (tmp_path / "left", tmp_path / "right")
-        run("join", *inputs, out, "--csv", "--by", "id", "--parts", "3", *options)
+        run("join", *inputs, "-o", out, "--csv", "--by", "id", "--parts", "3", *options)
         found.append([part.read_bytes() for part in parts(out)])
     assert found[0] == found[1] == found[2]
     right = Counter(row[0] for row in rows_of((tmp_path / "right").read_bytes()))
@@ -269,8 +253,12 @@ def test_any_workers_and_memory_give_the_same_bytes(tmp_path: Path) -> None:
         rows = rows_of(part)[1:]
         order = [(row[0], int(row[2]), int(row[4])) for row in rows]
         assert order == sorted(order)
-    inputs = (tmp_path / "left", tmp_path / "right", tmp_path / "out")
-    plan = report("explain", "join", *inputs, "--csv", "--by", "id", "--parts", "3")
+    join = ("join", tmp_path / "left", tmp_path / "right", "--csv", "--by", "id")
+    printed = run(*join).stdout.encode().splitlines()
+    assert printed[0] == b"id,side,number,side_right,number_right"
+    assert sorted(printed[1:]) == sorted(row for part in found[0] for row in part.splitlines()[1:])
+    assert report("explain", *join)["parts"] == 1
+    plan = report("explain", *join, "--parts", "3", "-o", tmp_path / "out")
     assert plan["parts"] == 3
     assert plan["stages"][0]["tasks"] > 3
 
@@ -279,28 +267,27 @@ def test_left_rows_of_a_key_need_no_memory(tmp_path: Path) -> None:
     (tmp_path / "left").write_text("id,n\n" + "".join(f"a,{n:060}\n" for n in range(200_000)))
     (tmp_path / "right").write_text("id,m\na,1\na,2\na,3\n")
     options = ("--csv", "--by", "id", "--memory", "24M", "--workers", "1")
-    run("join", tmp_path / "left", tmp_path / "right", tmp_path / "out", *options)
-    rows = content(tmp_path / "out").split(b"\n")
+    left, right, out = (tmp_path / name for name in ("left", "right", "out"))
+    run("join", left, right, "-o", out, *options)
+    rows = out.read_bytes().split(b"\n")
     assert rows[:4] == [b"id,n,m", *(b"a,%060d,%d" % (0, n) for n in (1, 2, 3))]
     assert rows[-2:] == [b"a,%060d,3" % 199_999, b""]
     assert len(rows) == 600_002
     # The other way round they would be held, unless nothing is joined to them.
-    error = failure("join", tmp_path / "right", tmp_path / "left", tmp_path / "no", *options)
+    error = failure("join", right, left, *options)
     assert 'the right has 200000 rows of the key "a",' in error
     assert "give the inputs in the other order" in error
-    for how, rows in (("semi", b"id,m\na,1\na,2\na,3\n"), ("anti", b"id,m\n")):
-        out = tmp_path / how
-        run("join", tmp_path / "right", tmp_path / "left", out, *options, "--how", how)
-        assert content(out) == rows
-    (tmp_path / "right").write_text("id,m\nb,1\n")
-    run("join", tmp_path / "right", tmp_path / "left", tmp_path / "none", *options, "--how", "left")
-    assert content(tmp_path / "none") == b"id,m,n\nb,1,\n"
+    for how, text in (("semi", "id,m\na,1\na,2\na,3\n"), ("anti", "id,m\n")):
+        assert run("join", right, left, *options, "--how", how).stdout == text
+    right.write_text("id,m\nb,1\n")
+    assert run("join", right, left, *options, "--how", "left").stdout == "id,m,n\nb,1,\n"
 
 
 def test_it_can_be_stopped_within_a_key(tmp_path: Path) -> None:
     source, out = tmp_path / "in", tmp_path / "out"
     source.write_text("id,n\n" + "a,1\n" * 60_000)
-    process = start("join", source, source, out, "--csv", "--by", "id", "--workers", "1")
+    options = ("--csv", "--by", "id", "--workers", "1")
+    process = start("join", source, source, "-o", out, "--parts", "1", *options)
     until_s = time.monotonic() + 30
     while not any(part.stat().st_size for part in tmp_path.rglob("part-r-*")):
         assert time.monotonic() < until_s
@@ -315,23 +302,14 @@ def test_names_of_the_header(tmp_path: Path) -> None:
     (tmp_path / "right").write_bytes(b'"x",x_right,"k,=",n\n2,3,1,"4"\n')
     for by in ('id="k,="', "id=3", "#1=#3"):
         out = tmp_path / f"out{len(by)}"
-        run("join", tmp_path / "left", tmp_path / "right", out, "--csv", "--by", by)
-        assert content(out) == b"id,x,x,x_right,x_right_right,n\r\n1,a,b,2,3,4\r\n"
-    run("join", tmp_path / "right", tmp_path / "right", tmp_path / "self", "--csv", "--by", "n")
+        run("join", tmp_path / "left", tmp_path / "right", "-o", out, "--csv", "--by", by)
+        assert out.read_bytes() == b"id,x,x,x_right,x_right_right,n\r\n1,a,b,2,3,4\r\n"
+    with_itself = ("join", tmp_path / "right", tmp_path / "right", "--csv", "--by", "n")
+    run(*with_itself, "-o", tmp_path / "self")
     header = b'n,x,x_right,"k,=",x_right_right,x_right_right_right,"k,=_right"\n'
-    assert content(tmp_path / "self") == header + b"4,2,3,1,2,3,1\n"
-    run(
-        "join",
-        tmp_path / "right",
-        tmp_path / "right",
-        tmp_path / "semi",
-        "--csv",
-        "--by",
-        "n",
-        "--how",
-        "semi",
-    )
-    assert content(tmp_path / "semi") == (tmp_path / "right").read_bytes()
+    assert (tmp_path / "self").read_bytes() == header + b"4,2,3,1,2,3,1\n"
+    run(*with_itself, "--how", "semi", "-o", tmp_path / "semi")
+    assert (tmp_path / "semi").read_bytes() == (tmp_path / "right").read_bytes()
 
 
 def test_a_side_may_be_empty(tmp_path: Path) -> None:
@@ -339,34 +317,29 @@ def test_a_side_may_be_empty(tmp_path: Path) -> None:
     (tmp_path / "header").write_bytes(b"w,id\n")
     (tmp_path / "nothing").write_bytes(b"")
     for left, right, how, wanted in (
-        ("full", "header", "left", b"id,v,w\n1,a,\n"),
-        ("full", "nothing", "left", b"id,v\n1,a\n"),
-        ("full", "nothing", "inner", b"id,v\n"),
-        ("header", "full", "right", b"id,w,v\n1,,a\n"),
-        ("nothing", "full", "full", b"id,v\n1,a\n"),
-        ("nothing", "full", "semi", b""),
-        ("nothing", "nothing", "full", b""),
+        ("full", "header", "left", "id,v,w\n1,a,\n"),
+        ("full", "nothing", "left", "id,v\n1,a\n"),
+        ("full", "nothing", "inner", "id,v\n"),
+        ("header", "full", "right", "id,w,v\n1,,a\n"),
+        ("nothing", "full", "full", "id,v\n1,a\n"),
+        ("nothing", "full", "semi", ""),
+        ("nothing", "nothing", "full", ""),
     ):
-        out = tmp_path / f"{left}-{right}-{how}"
-        run("join", tmp_path / left, tmp_path / right, out, "--csv", "--by", "id", "--how", how)
-        assert content(out) == wanted, (left, right, how)
+        done = run("join", tmp_path / left, tmp_path / right, "--csv", "--by", "id", "--how", how)
+        assert done.stdout == wanted, (left, right, how)
 
 
 def test_rows_that_are_none_are_told(tmp_path: Path) -> None:
     (tmp_path / "left").write_bytes(b"id,v\n1,a\n")
     (tmp_path / "right").write_bytes(b"id,w\n1,b\n2\n")
-    error = failure(
-        "join", tmp_path / "left", tmp_path / "right", tmp_path / "out", "--csv", "--by", "id"
-    )
+    error = failure("join", tmp_path / "left", tmp_path / "right", "--csv", "--by", "id")
     assert "the row has 1 field, and the header has 2 fields" in error
     assert f"{tmp_path}/right" in error
     assert "row=3" in error.replace(" ", "") or "row 3" in error
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / "a").write_bytes(b"id,w\n")
     (tmp_path / "two" / "b").write_bytes(b"id,x\n")
-    error = failure(
-        "join", tmp_path / "left", tmp_path / "two", tmp_path / "out", "--csv", "--by", "id"
-    )
+    error = failure("join", tmp_path / "left", tmp_path / "two", "--csv", "--by", "id")
     assert "its header is not that of" in error
 
 
@@ -388,6 +361,6 @@ def test_rows_that_are_none_are_told(tmp_path: Path) -> None:
 def test_wrong_options(options: list[str], says: str, tmp_path: Path) -> None:
     (tmp_path / "left").write_bytes(b"id,v\n1,a\n")
     (tmp_path / "right").write_bytes(b"id,w\n1,b\n")
-    out = tmp_path / "out"
-    assert says in failure("join", tmp_path / "left", tmp_path / "right", out, *options, status=2)
+    join = ("join", tmp_path / "left", tmp_path / "right", "-o", tmp_path / "out")
+    assert says in failure(*join, *options, status=2)
     assert names(tmp_path) == ["left", "right"]

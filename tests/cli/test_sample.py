@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +23,6 @@ from .random_records import (
     large_lines,
     large_table,
     lines_in,
-    parts_of,
     tables,
     written,
 )
@@ -43,9 +43,9 @@ def test_any_lines(
     folder = tmp_path_factory.mktemp("lines")
     texts = [b"".join(some) for some in pieces]
     source, records = written(folder, texts), lines_in(texts)
-    gristmill.sample(source, folder / "some", number=number, seed=seed)
+    gristmill.sample(source, output=folder / "some", number=number, seed=seed)
     assert joined(folder / "some") == drawn(records, number, seed)
-    gristmill.sample(source, folder / "rate", rate=0.3, seed=seed)
+    gristmill.sample(source, output=folder / "rate", rate=0.3, seed=seed)
     taken = [record for record in records if record.key(seed) >> 64 < 0.3 * 2**64]
     assert joined(folder / "rate") == b"".join(record.text for record in taken)
     shutil.rmtree(folder)
@@ -57,15 +57,15 @@ def test_any_rows(tmp_path_factory: pytest.TempPathFactory, table: Table, number
     folder = tmp_path_factory.mktemp("rows")
     source = written(folder, table.texts)
     sample = partial(gristmill.sample, source, csv=True, no_header=not table.header)
-    sample(folder / "some", number=number)
+    sample(output=folder / "some", number=number)
     assert joined(folder / "some", table.header) == drawn(table.records, number, "0")
     groups: defaultdict[bytes, list[Record]] = defaultdict(list)
     for record in table.records:
         groups[record.group].append(record)
-    sample(folder / "by", number=number, by=["#1"])
+    sample(output=folder / "by", number=number, by=["#1"])
     wanted = b"".join(drawn(groups[group], number, "0") for group in sorted(groups))
     assert joined(folder / "by", table.header) == wanted
-    sample(folder / "all", rate=1)
+    sample(output=folder / "all", rate=1)
     assert joined(folder / "all", table.header) == b"".join(r.text for r in table.records)
     shutil.rmtree(folder)
 
@@ -86,14 +86,15 @@ def test_any_workers_and_memory_give_the_same_bytes(
     (tmp_path / "in").write_bytes(text)
     (tmp_path / "in.gz").write_bytes(gzip.compress(text, 1))
     options = [*amount, *(["--csv"] if form == "csv" else [])]
-    found: list[list[bytes]] = []
+    found: list[bytes] = []
     for number, where in enumerate(EVERYWHERE):
         out = tmp_path / f"out{number}"
-        run("sample", tmp_path / "in", out, *options, *where)
-        found.append(parts_of(out))
-    run("sample", tmp_path / "in.gz", tmp_path / "packed", *options)
-    assert found[0] == found[1] == found[2] == parts_of(tmp_path / "packed")
-    rows = joined(tmp_path / "out0").count(b"\nc" if form == "csv" else b"\n")
+        done = run("sample", tmp_path / "in", "-o", out, *options, *where)
+        assert done.stdout == ""
+        found.append(out.read_bytes())
+    assert found[0] == found[1] == found[2]
+    assert run("sample", tmp_path / "in.gz", *options).stdout.encode() == found[0]
+    rows = found[0].count(b"\nc" if form == "csv" else b"\n")
     if amount[0] == "--rate":
         assert 3600 < rows < 5200
     else:
@@ -102,10 +103,9 @@ def test_any_workers_and_memory_give_the_same_bytes(
 
 def test_it_is_what_shuf_begins_with(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(large_lines()[:300_000])
-    run("shuf", tmp_path / "in", tmp_path / "all", "--seed", "x")
-    run("sample", tmp_path / "in", tmp_path / "some", "--seed", "x", "-n", "100")
-    first = joined(tmp_path / "all").splitlines()[:100]
-    assert sorted(joined(tmp_path / "some").splitlines()) == sorted(first)
+    shuffled = run("shuf", tmp_path / "in", "--seed", "x").stdout.splitlines()
+    some = run("sample", tmp_path / "in", "--seed", "x", "-n", "100").stdout.splitlines()
+    assert sorted(some) == sorted(shuffled[:100])
 
 
 def test_every_record_is_as_likely(tmp_path: Path) -> None:
@@ -114,15 +114,9 @@ def test_every_record_is_as_likely(tmp_path: Path) -> None:
         found: Counter[bytes] = Counter()
         for seed in range(120):
             out = tmp_path / "out"
-            gristmill.sample(
-                *(tmp_path / "in", out),
-                number=number,
-                rate=rate,
-                seed=str(seed),
-                no_sync=True,
-                overwrite=True,
-            )
-            lines = joined(out).splitlines()
+            asked: dict[str, Any] = {"number": number, "rate": rate, "seed": str(seed)}
+            gristmill.sample(tmp_path / "in", output=out, no_sync=True, **asked)
+            lines = out.read_bytes().splitlines()
             assert len(lines) == number or (number is None and len(lines) < 30)
             found.update(lines)
         counts = [found[b"%d" % number] for number in range(40)]
@@ -135,17 +129,16 @@ def test_many_groups_in_little_memory(tmp_path: Path) -> None:
     lines = [b"%d %d %s" % (n % 100_000, n, b"x" * 50) for n in range(250_000)]
     (tmp_path / "in").write_bytes(b"\n".join(lines))
     options = ("sample", tmp_path / "in", "--by", "1", "-n", "1")
-    run(*options[:2], tmp_path / "few", *options[2:], "--memory", "24M")
-    run(*options[:2], tmp_path / "many", *options[2:])
-    assert parts_of(tmp_path / "few") == parts_of(tmp_path / "many")
-    found = joined(tmp_path / "few").splitlines()
-    assert sorted(line.split()[0] for line in found) == sorted(b"%d" % n for n in range(100_000))
+    few = run(*options, "--memory", "24M").stdout
+    assert few == run(*options).stdout
+    found = sorted(line.split()[0] for line in few.splitlines())
+    assert found == sorted(str(n) for n in range(100_000))
 
 
 def test_a_sample_that_does_not_fit_is_told(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(large_lines() * 3)
     error = failure(
-        *("sample", tmp_path / "in", tmp_path / "out", "-n", "700000"),
+        *("sample", tmp_path / "in", "-o", tmp_path / "out", "-n", "700000"),
         *("--memory", "30M", "--workers", "2"),
     )
     assert "records of a sample" in error
@@ -171,19 +164,26 @@ def test_a_sample_that_does_not_fit_is_told(tmp_path: Path) -> None:
 )
 def test_wrong_options(options: tuple[str, ...], said: str, tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"k,v\n1,2\n")
-    error = failure("sample", tmp_path / "in", tmp_path / "out", *options, status=2)
+    error = failure("sample", tmp_path / "in", "-o", tmp_path / "out", *options, status=2)
     assert said in error
     assert names(tmp_path) == ["in"]
 
 
 def test_a_ragged_row_is_told(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"k,v\n1,2\n1,2,3\n")
-    error = failure("sample", "in", "out", "--csv", "-n", "1", cwd=tmp_path)
+    error = failure("sample", "in", "--csv", "-n", "1", cwd=tmp_path)
     assert "the row has 3 fields" in error
     assert "row: 3" in error or "row 3" in error, error
 
 
-def test_explain_tells_one_part(tmp_path: Path) -> None:
+def test_explain_tells_one_file(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"a\n")
-    plan = report("explain", "sample", tmp_path / "in", tmp_path / "out", "-n", "2")
+    plan = report("explain", "sample", tmp_path / "in", "-o", tmp_path / "out", "-n", "2")
     assert plan["parts"] == 1
+
+
+def test_there_are_no_parts(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"a\n")
+    error = failure("sample", "in", "-n", "1", "-o", "out", "--parts", "2", cwd=tmp_path, status=2)
+    assert "--parts" in error
+    assert names(tmp_path) == ["in"]

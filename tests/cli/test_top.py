@@ -59,18 +59,18 @@ def test_any_lines(
     for name, text in enumerate(texts):
         (folder / "in" / f"{name:03}").write_bytes(text)
     lines = [line for text in texts for line in lines_of(text)]
-    options = {"ties": "all" if ties else "first", "reverse": reverse}
-    gristmill.top_records(number, folder / "in", folder / "whole", **options)
+    options: dict[str, Any] = {"ties": "all" if ties else "first", "reverse": reverse}
+    gristmill.top_records(number, folder / "in", output=folder / "whole", **options)
     whole = first(lines, number, lambda line: line, ties=ties, reverse=reverse)
-    assert parts_of(folder / "whole") == [b"".join(line + b"\n" for line in whole)]
+    assert (folder / "whole").read_bytes() == b"".join(line + b"\n" for line in whole)
 
     def field(line: bytes, at: int) -> bytes:
         return b"".join(line.split(b":")[at : at + 1])
 
-    keyed = {**options, "field_separator": ":", "key": "2,2", "by": "1"}
-    done = gristmill.top_records(number, folder / "in", folder / "by", parts=3, **keyed)
+    keyed: dict[str, Any] = {**options, "field_separator": ":", "key": "2,2", "by": "1"}
+    done = gristmill.top_records(number, folder / "in", output=folder / "by", parts=3, **keyed)
     found = [line for part in parts_of(folder / "by") for line in part.split(b"\n")[:-1]]
-    groups = {field(line, 0): [] for line in lines}
+    groups: dict[bytes, list[bytes]] = {field(line, 0): [] for line in lines}
     for line in lines:
         groups[field(line, 0)].append(line)
     wanted = {
@@ -121,7 +121,7 @@ def test_any_tables(
     folder = tmp_path_factory.mktemp("tables")
     (folder / "in").mkdir()
     (folder / "in" / "none").write_bytes(b"")
-    top = b"".join([b"group,text,number" + end] if header else [])
+    top = b"group,text,number" + end if header else b""
     for name, rows in enumerate(files):
         text = top + b"".join(row_of((*row, end)) for row in rows)
         text = text.removesuffix(end) if name % 2 else text
@@ -136,20 +136,21 @@ def test_any_tables(
         for at, row in enumerate(some)
     ]
     columns = ("group", "text", "number") if header else ("1", "2", "3")
-    options = {"csv": True, "no_header": not header, "ties": "all" if ties else "first"}
+    options: dict[str, Any] = {"csv": True, "no_header": not header}
+    options["ties"] = "all" if ties else "first"
     key = f"{columns[2]}:num:desc,{columns[1]}"
-    gristmill.top_records(number, folder / "in", folder / "whole", key=key, **options)
+    gristmill.top_records(number, folder / "in", output=folder / "whole", key=key, **options)
     whole = first(rows, number, lambda row: (-int(row[2]), row[1]), ties=ties)
     there = top if files else b""
-    assert parts_of(folder / "whole") == [there + b"".join(row_of(row) for row in whole)]
+    assert (folder / "whole").read_bytes() == there + b"".join(map(row_of, whole))
 
-    keyed = {**options, "by": columns[0], "key": f"{columns[1]}:desc"}
-    gristmill.top_records(number, folder / "in", folder / "by", parts=1, **keyed)
-    wanted = []
+    keyed: dict[str, Any] = {**options, "by": columns[0], "key": f"{columns[1]}:desc"}
+    gristmill.top_records(number, folder / "in", output=folder / "by", **keyed)
+    wanted: list[tuple[bytes, ...]] = []
     for group in sorted({row[0] for row in rows}):
         some = [row for row in rows if row[0] == group]
         wanted += first(some, number, lambda row: row[1], ties=ties, reverse=True)
-    assert parts_of(folder / "by") == [there + b"".join(row_of(row) for row in wanted)]
+    assert (folder / "by").read_bytes() == there + b"".join(map(row_of, wanted))
 
 
 @pytest.mark.parametrize(
@@ -187,15 +188,15 @@ def test_lines_are_those_that_sort_prints_first(options: list[str], tmp_path: Pa
     lines = ["".join(chance.choices([*words, " ", "\0"], k=3)) for _ in range(3000)]
     (tmp_path / "in").write_text("".join(line + "\n" for line in lines))
     for number in (1, 40, 2500, 5000):
-        out = tmp_path / f"out{number}"
-        run("top", str(number), tmp_path / "in", out, *options)
+        found = run("top", str(number), tmp_path / "in", *options).stdout
         gnu = subprocess.run(
             ["sort", "-s", *options, tmp_path / "in"],
             capture_output=True,
             check=True,
             env={"LC_ALL": "C"},
         )
-        assert parts_of(out) == [b"".join(gnu.stdout.splitlines(keepends=True)[:number])]
+        wanted = b"".join(gnu.stdout.splitlines(keepends=True)[:number])
+        assert found.encode() == wanted
 
 
 @pytest.mark.parametrize(
@@ -222,8 +223,9 @@ def test_rows_are_those_that_sort_prints_first(options: list[str], tmp_path: Pat
     ordered = (tmp_path / "sorted").read_bytes().splitlines(keepends=True)
     for number in (1, 40, 5000):
         out = tmp_path / f"out{number}"
-        run("top", str(number), tmp_path / "in", out, "--csv", *options)
-        assert parts_of(out) == [b"".join(ordered[: number + 1])]
+        done = run("top", str(number), tmp_path / "in", "-o", out, "--csv", *options)
+        assert out.read_bytes() == b"".join(ordered[: number + 1])
+        assert done.stdout == ""
 
 
 SEVERAL = (
@@ -261,12 +263,13 @@ def test_any_workers_and_memory_give_the_same_bytes(
     options: list[str], large: Path, tmp_path: Path
 ) -> None:
     number, *rest = options
-    found = []
+    found: list[list[bytes]] = []
     for at, how in enumerate(SEVERAL):
-        run("top", number, large, tmp_path / f"out{at}", "--csv", *rest, *how)
-        found.append(parts_of(tmp_path / f"out{at}"))
+        out = tmp_path / f"out{at}"
+        run("top", number, large, "-o", out, "--csv", *rest, *how)
+        found.append(parts_of(out) if "--parts" in rest else [out.read_bytes()])
     assert found[0] == found[1] == found[2]
-    rows = []
+    rows: list[str] = []
     for name in ("a", "b"):
         pieces = (large / name).read_text().removeprefix("group,price,text\n").split('x"\n')[:-1]
         rows += [piece + 'x"\n' for piece in pieces]
@@ -299,16 +302,24 @@ def test_any_workers_and_memory_give_the_same_bytes(
 def test_tables_of_a_header_alone_and_of_nothing(tmp_path: Path) -> None:
     for text, wanted in ((b"a,b", b"a,b\n"), (b"a,b\r\n", b"a,b\r\n"), (b"", b"")):
         (tmp_path / "in").write_bytes(text)
-        run("top", "2", tmp_path / "in", tmp_path / "out", "--csv", "-k", "b:num", "--overwrite")
-        assert parts_of(tmp_path / "out") == [wanted]
+        run("top", "2", tmp_path / "in", "-o", tmp_path / "out", "--csv", "-k", "b:num")
+        assert (tmp_path / "out").read_bytes() == wanted
+
+
+def test_the_mark_of_the_first_header_stays(tmp_path: Path) -> None:
+    (tmp_path / "one").write_bytes(MARK + b"a,b\n1,2\n")
+    (tmp_path / "two").write_bytes(b"a,b\n3,4\n")
+    both = ("top", "1", "--csv", "--key", "b:num:desc")
+    assert run(*both, tmp_path / "one", tmp_path / "two").stdout == "\ufeffa,b\n3,4\n"
+    assert run(*both, tmp_path / "two", tmp_path / "one").stdout == "a,b\n3,4\n"
 
 
 def test_a_plan_says_how_many_parts(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("a,b\n1,2\n")
-    plan = report("explain", "top", "2", tmp_path / "in", tmp_path / "out", "--csv")
-    assert plan["parts"] == 1
-    by = ["--csv", "--by", "a", "--parts", "3"]
-    assert report("explain", "top", "2", tmp_path / "in", tmp_path / "out", *by)["parts"] == 3
+    explain = ("explain", "top", "2", tmp_path / "in", "--csv")
+    assert report(*explain)["parts"] == 1
+    by = ["--by", "a", "--parts", "3"]
+    assert report(*explain, *by, "-o", tmp_path / "out")["parts"] == 3
 
 
 @pytest.mark.parametrize(
@@ -332,7 +343,7 @@ def test_a_plan_says_how_many_parts(tmp_path: Path) -> None:
 def test_options_that_are_wrong(words: list[str], said: str, tmp_path: Path) -> None:
     (tmp_path / "in").write_text("a,b\n1,2\n")
     number, *rest = words
-    error = failure("top", number, tmp_path / "in", tmp_path / "out", *rest, status=2)
+    error = failure("top", number, tmp_path / "in", "-o", tmp_path / "out", *rest, status=2)
     assert said in error
     assert not (tmp_path / "out").exists()
 
@@ -340,12 +351,12 @@ def test_options_that_are_wrong(words: list[str], said: str, tmp_path: Path) -> 
 def test_zero_records_in_python(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("a\n")
     with pytest.raises(ValueError, match="whole number from 1 on"):
-        gristmill.top_records(0, tmp_path / "in", tmp_path / "out")
+        gristmill.top_records(0, tmp_path / "in")
 
 
 def test_a_row_with_another_number_of_fields(tmp_path: Path) -> None:
     (tmp_path / "in").write_text('a,b\n1,2\n"3\n",4\n5\n')
-    error = failure("top", "1", tmp_path / "in", tmp_path / "out", "--csv", "-k", "b")
+    error = failure("top", "1", tmp_path / "in", "--csv", "-k", "b")
     assert "the row has 1 field, and the header has 2 fields" in error
     assert str(tmp_path / "in") in error
     assert "line 5" in error or "line: 5" in error or "line=5" in error
