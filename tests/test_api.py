@@ -42,7 +42,9 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_every_command_is_a_public_function() -> None:
-    assert FUNCTIONS.keys() <= set(gristmill.__all__)
+    names = {function.__name__ for function in FUNCTIONS.values()}
+    assert len(names) == len(FUNCTIONS)
+    assert names <= set(gristmill.__all__)
 
 
 def test_the_stub_is_that_of_the_table() -> None:
