@@ -92,7 +92,7 @@ def test_any_rows_of_a_table(
 ) -> None:
     folder = tmp_path_factory.mktemp("table")
     (folder / "in").mkdir()
-    wanted = []
+    wanted: list[tuple[tuple[bytes, ...], bytes]] = []
     for number, table in enumerate(tables):
         text = b"\xef\xbb\xbf" * (number % 2) + b"a,b\n" * header
         for a, b, end in table:
@@ -166,7 +166,7 @@ def big(folder: Path) -> Path:
 def test_any_workers_and_memory_give_the_same_bytes(tmp_path: Path) -> None:
     source = big(tmp_path)
     assert source.stat().st_size > 12_000_000
-    found = []
+    found: list[dict[str, bytes]] = []
     for number, options in enumerate(
         (
             ["--workers", "1"],
