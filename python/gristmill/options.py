@@ -101,7 +101,7 @@ class Command(NamedTuple):
 
         Example:
             >>> [name for name, command in commands().items() if command.writes_streams]
-            ['sort', 'distinct']
+            ['sort', 'distinct', 'group', 'top', 'join', 'sample', 'shuf']
         """
         outputs = (option for option in self.options if option.name == "output")
         return any(not option.positional for option in outputs)

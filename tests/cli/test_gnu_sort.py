@@ -58,8 +58,8 @@ def test_a_tilde_is_a_byte_and_a_name(lines: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "name", "advice"),
     [
-        ("-R", r"-R \(--random-sort\)", "shuffle lines with shuf"),
-        ("--random-sort", r"-R \(--random-sort\)", "shuffle lines with shuf"),
+        ("-R", r"-R \(--random-sort\)", "shuffle lines with gristmill shuf"),
+        ("--random-sort", r"-R \(--random-sort\)", "shuffle lines with gristmill shuf"),
         ("--random-source=x", "--random-source", "leave it out"),
         ("--compress-program=gzip", "--compress-program", "give --compress-runs lz4"),
         ("--compress-prog=gzip", "--compress-program", "give --compress-runs lz4"),

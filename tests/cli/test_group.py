@@ -182,6 +182,31 @@ def test_any_workers_memory_and_runner_give_the_same_bytes(tmp_path: Path) -> No
     assert plan["parts"] == 1
 
 
+def test_keys_that_hardly_come_twice(tmp_path: Path) -> None:
+    """A mapper that sees hundreds of thousands of them gives values away as they are."""
+    chance = random.Random(9)
+    rows = [
+        (str(chance.getrandbits(40) if at % 50 else at % 1000), str(at)) for at in range(700_000)
+    ]
+    (tmp_path / "in.csv").write_bytes(written([("key", "n"), *rows]))
+    sums: dict[str, list[int]] = {}
+    for key, number in rows:
+        sums.setdefault(key, []).append(int(number))
+    wanted = {
+        key: [key, str(len(found)), str(sum(found)), str(found[0]), str(found[-1])]
+        for key, found in sums.items()
+    }
+    figures = ["--count", "--sum", "n", "--first", "n", "--last", "n"]
+    outputs = []
+    for number, options in enumerate((["--workers", "1"], ["--memory", "40M"])):
+        out = tmp_path / f"out{number}"
+        run("group", "--csv", "--by", "key", *figures, tmp_path / "in.csv", "-o", out, *options)
+        outputs.append(out.read_bytes())
+    assert outputs[0] == outputs[1]
+    found = list(csv.reader(outputs[0].decode().splitlines()))
+    assert found[1:] == [wanted[key] for key in sorted(wanted)]
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

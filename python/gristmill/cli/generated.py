@@ -181,13 +181,14 @@ def _named(option: Option) -> tuple[list[str], dict[str, Any]]:
     """The names of an option, and what click wants to know of it."""
     letters = [f"-{option.short}"] if option.short else []
     environment = f" [env: {option.environment}]" if option.environment else ""
+    default = f"[default: {option.default}]" if option.default else "[must be given]"
     return [*letters, f"--{option.dashed}", option.name], {
         "is_flag": option.kind == "flag" or None,  # False would mean that the value may be left out
         "multiple": option.kind in ("path_list", "pairs", "text_list"),
         "type": _type_of(option),
         "metavar": _ON if option.name == "on" else _METAVARS.get(option.kind),
         "envvar": option.environment or None,
-        "help": f"{option.help}  [default: {option.default}]{environment}",
+        "help": f"{option.help}  {default}{environment}",
         "shell_complete": _completer_of(option),
     }
 

@@ -112,7 +112,8 @@ def check_paths(command: str, values: Mapping[str, Value]) -> None:
             raise Refused(f"the path of {_shown(option)} is empty", "name a file or a directory")
         if isinstance(value, tuple) and "" in value:
             raise Refused(f"a path of {_shown(option)} is empty", "name a file or a directory")
-        if isinstance(value, tuple) and "-" in value and _reads_files_alone(command, option):
+        given = value if isinstance(value, tuple) else (value,)
+        if "-" in given and _reads_files_alone(command, option):
             raise Refused(
                 f"{_shown_name(command)} reads files, not standard input (-)",
                 "save it to a file first, and name that; ./- is a file of this name",
@@ -122,7 +123,8 @@ def check_paths(command: str, values: Mapping[str, Value]) -> None:
 
 
 def _reads_files_alone(command: str, option: Option) -> bool:
-    return command != "sort" and option.positional and option.kind == "paths"
+    is_input = option.positional and option.kind in ("path", "paths") and option.name != "output"
+    return is_input and command != "sort"
 
 
 def _shown_name(command: str) -> str:

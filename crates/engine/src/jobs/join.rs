@@ -24,7 +24,6 @@ use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
 use gristmill_base::names::name_of;
 use gristmill_base::record::table::{value_of, without_end};
 use gristmill_base::value::{Token, ValueReader, ValueWriter};
-use gristmill_storage::lines::BYTE_ORDER_MARK;
 use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
 use gristmill_tasks::task::{Mapper, Operator, Pairs, PartWriter, Records, Reducer};
@@ -308,7 +307,6 @@ fn header_as_it_is(side: &Side, writer: &FieldWriter) -> Vec<u8> {
         return Vec::new();
     }
     let header = without_end(&table.header);
-    let header = header.strip_prefix(BYTE_ORDER_MARK).unwrap_or(header);
     let mut header = header.to_vec();
     writer.end_row(&mut header);
     header

@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use super::feed::MergedPairs;
-use gristmill_base::aggregate::Aggregate;
+use gristmill_base::aggregate::{Aggregate, AggregateState};
 use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
 use gristmill_base::value::order::key_of;
 use gristmill_base::value::{display, skip};
@@ -20,6 +20,10 @@ const ROOM_LEAST: usize = 1 << 20;
 
 /// A longer key is cut in an error.
 const SHOWN_CHARS: usize = 80;
+
+/// What the value of a pair begins with that is no written state, which begins with another byte: its position follows, then the
+/// value to be added.
+pub const VALUE_MARK: u8 = u8::MAX;
 
 /// What a pair's key holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -234,7 +238,7 @@ impl MergedGroups {
         Ok(same)
     }
 
-    /// Goes to the next group and merges the states that are its values; `result` is the aggregate, encoded. False at
+    /// Goes to the next group and merges the states that are its values, or adds [values](VALUE_MARK) themselves; `result` is the aggregate, encoded. False at
     /// the end.
     ///
     /// # Errors
@@ -253,7 +257,10 @@ impl MergedGroups {
         let (mut merged, mut looked) = (0, ROOM_LEAST / 16);
         while self.next_pair()? {
             let more = self.feed.pair().1;
-            aggregate.merge(&mut state, more)?;
+            match more.split_first() {
+                Some((&VALUE_MARK, value)) => add_value(aggregate, &mut state, value)?,
+                _ => aggregate.merge(&mut state, more)?,
+            }
             merged += more.len();
             // A look takes as long as the state is large: each byte is looked at some nine times.
             if merged > looked {
@@ -290,4 +297,12 @@ impl MergedGroups {
         (self.seen)(self, false);
         Ok(true)
     }
+}
+
+/// Adds a value that stands behind its position.
+fn add_value(aggregate: &Aggregate, state: &mut AggregateState, given: &[u8]) -> Result<()> {
+    let Some((position, value)) = given.split_first_chunk() else {
+        return Err(Error::bug("reduce a key", "a value has no position"));
+    };
+    aggregate.add(state, value, u64::from_be_bytes(*position))
 }

@@ -102,7 +102,7 @@ GNU_OPTIONS = (
     GnuOption(
         letter="-R",
         word="--random-sort",
-        advice="shuffle lines with shuf; the order of -R is another one in every run",
+        advice="shuffle lines with gristmill shuf; the order of -R is another one in every run",
     ),
     GnuOption(word="--random-source", advice="leave it out: nothing here is random"),
     GnuOption(word="--compress-program", advice="give --compress-runs lz4 or zstd"),

@@ -58,7 +58,7 @@ def overview(names: Iterable[str], short_help: Callable[[str], str]) -> list[str
 
     Example:
         >>> print(*overview(["sort", "mend"], lambda name: f"{name} things"), sep="\n")
-        Files      sort         sort lines or records, or keep the first N
+        Files      sort         sort lines, tables or records, as LC_ALL=C sort does
         More       mend         mend things
     """
     there = list(names)

@@ -33,7 +33,7 @@ def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
     elif commands()[report.command].writes_streams:
         is_whole = report.error is None and not values.get("check")
         if is_whole and console.is_terminal(sys.stderr):
-            console.note(*_written(report), *_limits(report, values))
+            console.note(*_written_whole(report), *_limits(report, values))
     elif report.error is None:
         durable = "durable" if report.durable else "not waited until durable"
         console.say(
@@ -139,7 +139,7 @@ def _limits(report: JobReport, values: Mapping[str, Value]) -> list[str]:
     return bottleneck_lines(report, folder) if report.command in ("sort", "terasort") else []
 
 
-def _written(report: JobReport) -> list[str]:
+def _written_whole(report: JobReport) -> list[str]:
     what = f"{show_count(report.records, 'record')}, {show_bytes(report.output_bytes)}"
     if report.command != "sort":
         return [f"{what}, {_proof(report)}", *cost_lines(report)]

@@ -103,7 +103,7 @@ impl InputTable {
                 .with("file", name)
                 .with("header", shown(&names))
                 .with("the other one", shown(&self.names))
-                .advise("give files with the same header, or sort them one by one"));
+                .advise("give files with the same header, or take them one by one"));
         }
         Ok(())
     }

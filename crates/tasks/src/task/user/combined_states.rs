@@ -1,18 +1,37 @@
-//! What a mapper holds back where values of a key become an aggregate: a state for each key.
+//! What a mapper holds back where values of a key become an aggregate: a state for each key. Where hardly any key comes twice, a
+//! state costs more than it saves: values are given away as they are, then.
 //!
-//! The rule that must hold: every value added is in exactly one state that was given away.
+//! ```text
+//!   add ──▶ table, full or at the end ──▶ key, written state
+//!      └── hardly any key twice ──▶ key, FF, position, value          a written state does not begin with FF
+//! ```
+//!
+//! The rule that must hold: every value added is in exactly one state that was given away, or was given away itself.
+//!
+//! Decision: docs/decisions/aggregate-table.md.
 
 use super::operator::{Combined, Pairs};
+use crate::merge::groups::VALUE_MARK;
 use crate::spill::table::AggregateTable;
 use gristmill_base::aggregate::Aggregate;
 use gristmill_base::error::Result;
 use gristmill_base::value::hash;
 
+/// Keys in a table when it is seen whether they come again.
+const LOOK_KEYS: usize = 1 << 18;
+
+/// They do if there are so many values for a hundred keys.
+const VALUES_FOR_100: u64 = 105;
+
 /// States by key, in a bounded memory.
 #[derive(Debug)]
 pub struct CombinedStates {
     table: AggregateTable,
+    /// Whether values are given away as they are.
+    passes: bool,
+    passed: u64,
     bytes: u64,
+    scratch: Vec<u8>,
 }
 
 impl CombinedStates {
@@ -20,7 +39,10 @@ impl CombinedStates {
     pub fn new(aggregate: Aggregate, memory: usize) -> Self {
         CombinedStates {
             table: AggregateTable::new(aggregate, memory),
+            passes: false,
+            passed: 0,
             bytes: 0,
+            scratch: Vec::new(),
         }
     }
 
@@ -35,14 +57,41 @@ impl CombinedStates {
         position: u64,
         pairs: &mut Pairs<'_>,
     ) -> Result<()> {
+        self.bytes += (key.len() + value.len()) as u64;
+        if self.passes {
+            return self.pass((key, value), position, pairs);
+        }
         let partitions = pairs.partitions();
         let part = |_| Ok(Pairs::part_of(key, partitions));
         self.table.add(hash(key), key, value, position, part)?;
-        self.bytes += (key.len() + value.len()) as u64;
         if self.table.is_full() {
+            self.table.give(pairs.collector, pairs.progress)?;
+        } else if self.table.len() == LOOK_KEYS && self.comes_once() {
+            self.passes = true;
             self.table.give(pairs.collector, pairs.progress)?;
         }
         Ok(())
+    }
+
+    /// Whether hardly any key came twice so far.
+    fn comes_once(&self) -> bool {
+        let keys = self.table.given() + self.table.len() as u64;
+        self.table.added() * 100 < keys * VALUES_FOR_100
+    }
+
+    /// Gives a value away as it is.
+    fn pass(
+        &mut self,
+        (key, value): (&[u8], &[u8]),
+        position: u64,
+        pairs: &mut Pairs<'_>,
+    ) -> Result<()> {
+        self.passed += 1;
+        self.scratch.clear();
+        self.scratch.push(VALUE_MARK);
+        self.scratch.extend_from_slice(&position.to_be_bytes());
+        self.scratch.extend_from_slice(value);
+        pairs.give(key, b"", &self.scratch)
     }
 
     /// Gives away all states, and says what went into them.
@@ -52,7 +101,7 @@ impl CombinedStates {
     pub fn end(&mut self, pairs: &mut Pairs<'_>) -> Result<Combined> {
         self.table.give(pairs.collector, pairs.progress)?;
         Ok(Combined {
-            records: self.table.added(),
+            records: self.table.added() + self.passed,
             bytes: self.bytes,
         })
     }
