@@ -588,11 +588,13 @@ def unique(
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
+    skip_bad: int | None = ...,
     field_separator: str | None = ...,
     numeric_sort: bool = ...,
     general_numeric_sort: bool = ...,
     ignore_case: bool = ...,
     ignore_leading_blanks: bool = ...,
+    sorted: bool = ...,
     parts: int | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -634,12 +636,16 @@ def unique(
             header.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The table has no header: columns have numbers, from 1 on.
+        skip_bad: How many rows of a table may be left out because their number of fields is not
+            that of the header, or of the first row without a header. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default a field begins
             at the first blank after a byte that is not a blank.
         numeric_sort: Keys are equal if they are equal numbers: 1, 1.0, 01.
         general_numeric_sort: The same for numbers as C reads them: 1e3, 0x10, inf.
         ignore_case: Take a to z as A to Z.
         ignore_leading_blanks: Skip blanks at the beginning of keys.
+        sorted: The whole output is in the order of the keys, as one task writes it; else, of more
+            than 256 MB of input, each part is.
         parts: Write the output as N files, part-r-00000 and so on, in a directory. The hash of a
             key decides its part. By default one file.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
@@ -715,7 +721,9 @@ def group(
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
+    skip_bad: int | None = ...,
     field_separator: str | None = ...,
+    sorted: bool = ...,
     parts: int | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -744,10 +752,11 @@ def group(
         by: The columns whose values make a group, with commas between them: by name, or by number
             from 1 on. Repeatable. By default all rows are one group.
         count: How many rows a group has.
-        sum: Columns to add up; exact, as all figures here. By default none.
+        sum: Columns to add up: whole numbers exactly, others as doubles, whose sum is rounded once.
+            By default none.
         mean: Columns to take the mean of. By default none.
-        min: Columns to take the least value of. Text compares by its bytes, and is below all
-            numbers. By default none.
+        min: Columns to take the least value of, written as a number. Text compares by its bytes,
+            and is below all numbers. By default none.
         max: Columns to take the greatest value of, compared in the same way. By default none.
         median: Columns to take the median of, the lower one of two; its values must fit in memory,
             for each group. By default none.
@@ -759,8 +768,12 @@ def group(
         csv: The input is a table with commas, quotes and a header; so is the output.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The table has no header: columns have numbers, from 1 on.
+        skip_bad: How many rows of a table may be left out because their number of fields is not
+            that of the header, or of the first row without a header. By default none.
         field_separator: The byte between fields of lines, or of a table; \t is a tab, \0 is NUL. By
             default blanks.
+        sorted: The whole output is in the order of the keys, as one task writes it; else, of more
+            than 256 MB of input, each part is.
         parts: Write the output as N files, part-r-00000 and so on, in a directory. The hash of a
             key decides its part. By default one file.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
@@ -830,6 +843,7 @@ def top_records(
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
+    skip_bad: int | None = ...,
     field_separator: str | None = ...,
     numeric_sort: bool = ...,
     general_numeric_sort: bool = ...,
@@ -880,6 +894,8 @@ def top_records(
             :text to a column.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The table has no header: columns have numbers, from 1 on.
+        skip_bad: How many rows of a table may be left out because their number of fields is not
+            that of the header, or of the first row without a header. By default none.
         field_separator: The byte between fields of lines, or of a table; \t is a tab, \0 is NUL. By
             default blanks.
         numeric_sort: Compare numbers: -1.5, 2, 10.
@@ -959,7 +975,9 @@ def join(
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
+    skip_bad: int | None = ...,
     field_separator: str | None = ...,
+    sorted: bool = ...,
     parts: int | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -997,8 +1015,12 @@ def join(
         csv: The inputs are tables with commas, quotes and a header; so is the output.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The tables have no headers: columns have numbers, from 1 on.
+        skip_bad: How many rows of a table may be left out because their number of fields is not
+            that of the header, or of the first row without a header. By default none.
         field_separator: The byte between fields of lines, or of a table; \t is a tab, \0 is NUL. By
             default blanks.
+        sorted: The whole output is in the order of the keys, as one task writes it; else, of more
+            than 256 MB of input, each part is.
         parts: Write the output as N files, part-r-00000 and so on, in a directory. The hash of a
             key decides its part. By default one file.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
@@ -1072,6 +1094,7 @@ def sample(
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
+    skip_bad: int | None = ...,
     field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -1109,6 +1132,8 @@ def sample(
         csv: The input is a table with commas, quotes and a header; so is the output.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The table has no header: columns have numbers, from 1 on.
+        skip_bad: How many rows of a table may be left out because their number of fields is not
+            that of the header, or of the first row without a header. By default none.
         field_separator: The byte between fields of a table, or, with by, of lines; \t is a tab, \0
             is NUL. By default a comma of csv, a tab of tsv, blanks of lines.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
@@ -1173,6 +1198,7 @@ def shuf(
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
+    skip_bad: int | None = ...,
     field_separator: str | None = ...,
     parts: int | None = ...,
     memory: int | str | None = ...,
@@ -1204,6 +1230,8 @@ def shuf(
         csv: The input is a table with commas, quotes and a header; so is the output.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The table has no header.
+        skip_bad: How many rows of a table may be left out because their number of fields is not
+            that of the header, or of the first row without a header. By default none.
         field_separator: The byte between the fields of a table; \t is a tab. By default a comma, or
             with tsv a tab.
         parts: Write the output as N files, part-r-00000 and so on, in a directory. One behind the
@@ -1271,6 +1299,7 @@ def split_by(
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
+    skip_bad: int | None = ...,
     field_separator: str | None = ...,
     suffix: str | None = ...,
     max_files: int | None = ...,
@@ -1303,6 +1332,8 @@ def split_by(
         csv: The input is a table with commas, quotes and a header; so is each file of the output.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The table has no header: columns have numbers, from 1 on.
+        skip_bad: How many rows of a table may be left out because their number of fields is not
+            that of the header, or of the first row without a header. By default none.
         field_separator: The byte between fields of lines, or of a table; \t is a tab, \0 is NUL. By
             default blanks.
         suffix: What the name of each file ends with. By default .csv, .tsv or .txt, as the records

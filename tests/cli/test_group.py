@@ -229,7 +229,7 @@ def test_wrong_options(options: list[str], said: str, tmp_path: Path) -> None:
 def test_wrong_cells_and_rows_are_named(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_bytes(b'a,n\n"x\ny",1\nz,two\n')
     said = failure("group", "--csv", "--sum", "n", tmp_path / "in.csv")
-    assert 'sum takes numbers, and "two" is none (column 2' in said
+    assert 'n_sum takes numbers, not "two" (column #2' in said
     assert "in.csv" in said
     assert "row 3, line 4" in said
     (tmp_path / "in.csv").write_bytes(b"a,n\nx,1\ny\n")
@@ -239,3 +239,37 @@ def test_wrong_cells_and_rows_are_named(tmp_path: Path) -> None:
     said = failure("group", "--sum", "2", tmp_path / "lines")
     assert "line 2" in said
     assert "lines" in said
+
+
+def test_bad_rows_may_be_left_out(tmp_path: Path) -> None:
+    text = "".join("bad\n" if at % 100_000 == 7 else f"{at % 5},{at}\n" for at in range(1_000_000))
+    (tmp_path / "in.csv").write_text(f"k,n\n{text}")
+    command = ("group", "--csv", "--by", "k", "--count", tmp_path / "in.csv")
+    assert "give --skip-bad 10" in failure(*command, "--skip-bad", "9")
+    found = report(*command, "--skip-bad", "10", "-o", tmp_path / "out")
+    rows = (tmp_path / "out").read_text().splitlines()[1:]
+    assert sum(int(row.split(",")[1]) for row in rows) == 999_990
+    assert len(found["left_out"]) == 10
+    assert "the row has 1 field" in found["left_out"][0]
+    assert "skip_bad is for tables" in failure(
+        "group", "--skip-bad", "1", tmp_path / "in.csv", status=2
+    )
+
+
+def test_the_whole_output_may_be_sorted(tmp_path: Path) -> None:
+    chance = random.Random(2)
+    rows = [(f"{chance.getrandbits(64):x}", "1") for _ in range(20_000)]
+    (tmp_path / "in.csv").write_bytes(written([("k", "n"), *rows]))
+    command = ("group", "--csv", "--by", "k", tmp_path / "in.csv")
+    printed = run(*command, "--sorted").stdout.splitlines()
+    assert printed[1:] == sorted(printed[1:])
+    plan = report("explain", *command, "--sorted")
+    assert plan["parts"] == 1
+    assert "one of sorted and parts" in failure(*command, "--sorted", "--parts", "2", status=2)
+
+
+def test_tables_of_another_encoding_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_bytes("a,b\n1,2\n".encode("utf-16"))
+    said = failure("group", "--csv", tmp_path / "in.csv")
+    assert "looks like UTF-16" in said
+    assert "iconv" in said

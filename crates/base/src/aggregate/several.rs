@@ -21,10 +21,20 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Several(Box<[AggregateState]>);
 
+/// What an allocation takes beside its bytes, about: there are many small ones.
+const ALLOCATION_BYTES: usize = 24;
+
 impl Several {
     pub(super) fn heap_bytes(&self) -> usize {
-        let inner: usize = self.0.iter().map(AggregateState::heap_bytes).sum();
-        size_of_val(&*self.0) + inner
+        if self.0.is_empty() {
+            return 0;
+        }
+        let of = |state: &AggregateState| match state.heap_bytes() {
+            0 => 0,
+            bytes => bytes + ALLOCATION_BYTES,
+        };
+        let inner: usize = self.0.iter().map(of).sum();
+        size_of_val(&*self.0) + ALLOCATION_BYTES + inner
     }
 
     pub(super) fn finish_bytes(&self, all: &[Aggregate]) -> usize {

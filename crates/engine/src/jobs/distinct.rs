@@ -9,7 +9,7 @@
 //! behind it: a CR is a part of it, and the last line needs no LF.
 
 use super::kind::Described;
-use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
+use super::mapreduce::{NativeJob, NativeOutput, one_if_sorted, wrong_option};
 use super::tables::{FieldsAsked, InputTable, KeysAsked, RecordsAsked};
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::aggregate::Aggregate;
@@ -22,7 +22,7 @@ use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
 use gristmill_tasks::task::{
     Combined, CombinedStates, CountedKeys, KeySelection, LineKeys, Mapper, Operator, OutputLine,
-    Pairs, PartWriter, Records, Reducer,
+    Pairs, PartFiles, Records, Reducer,
 };
 
 /// The column that has how often a row occurs.
@@ -58,6 +58,10 @@ options! {
         ),
         tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
         no_header: bool = option("off", "The table has no header: columns have numbers, from 1 on."),
+        skip_bad: Option<usize> = option(
+            "none",
+            "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row without a header.",
+        ),
         field_separator: Option<String> = option(
             "a field begins at the first blank after a byte that is not a blank",
             "The byte between fields; \\t is a tab, \\0 is NUL.",
@@ -66,6 +70,10 @@ options! {
         general_numeric_sort: bool = option("off", "The same for numbers as C reads them: 1e3, 0x10, inf.").short("g"),
         ignore_case: bool = option("off", "Take a to z as A to Z.").short("f"),
         ignore_leading_blanks: bool = option("off", "Skip blanks at the beginning of keys.").short("b"),
+        sorted: bool = option(
+            "off",
+            "The whole output is in the order of the keys, as one task writes it; else, of more than 256 MB of input, each part is.",
+        ),
         parts: Option<usize> = option(
             "one file",
             "Write the output as N files, part-r-00000 and so on, in a directory. The hash of a key decides its part.",
@@ -102,6 +110,7 @@ impl DistinctSpec {
             csv: self.csv,
             tsv: self.tsv,
             no_header: self.no_header,
+            skip_bad: self.skip_bad,
             separator: self.field_separator.as_deref(),
         }
     }
@@ -160,7 +169,7 @@ impl NativeJob for DistinctSpec {
     }
 
     fn parts(&self) -> Result<Option<usize>> {
-        Ok(self.parts)
+        one_if_sorted(self.sorted, self.parts)
     }
 
     fn records(&self) -> Result<RecordsAsked> {
@@ -192,7 +201,7 @@ impl NativeJob for DistinctSpec {
         if self.count && !header.is_empty() {
             header = counted(&header, table, COUNT);
         }
-        Ok(Box::new(Distinct {
+        Ok(Box::new(DistinctOperator {
             keys,
             selection,
             count: self.count,
@@ -217,7 +226,7 @@ fn counted(row: &[u8], table: Option<&InputTable>, count: &[u8]) -> Vec<u8> {
 
 /// Keeps a record of each key.
 #[derive(Debug)]
-struct Distinct {
+struct DistinctOperator {
     /// Those of lines; rows come with their codes.
     keys: Option<Keys>,
     selection: KeySelection,
@@ -228,7 +237,7 @@ struct Distinct {
     aggregate: Aggregate,
 }
 
-impl Operator for Distinct {
+impl Operator for DistinctOperator {
     fn combines(&self) -> bool {
         true
     }
@@ -292,14 +301,14 @@ impl Mapper for DistinctMapper<'_> {
 }
 
 struct DistinctReducer<'o> {
-    distinct: &'o Distinct,
+    distinct: &'o DistinctOperator,
     memory: usize,
     results: Vec<u8>,
 }
 
 impl Reducer for DistinctReducer<'_> {
-    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartWriter) -> Result<bool> {
-        let Distinct {
+    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartFiles) -> Result<bool> {
+        let DistinctOperator {
             selection,
             count,
             table,

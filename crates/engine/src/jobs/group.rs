@@ -7,19 +7,21 @@
 //! Keys are the text of the cells: `1` and `1.0` are two groups, and so are an empty cell and one that has a blank. Cells that
 //! are empty are no values. Sums are exact until they are written.
 
+use std::borrow::Cow;
+
 use super::kind::Described;
-use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
-use super::tables::{FieldWriter, Fields, FieldsAsked, InputTable, RecordsAsked};
+use super::mapreduce::{NativeJob, NativeOutput, one_if_sorted, wrong_option};
+use super::tables::{FieldsAsked, InputTable, RecordFields, RecordWriter, RecordsAsked};
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::aggregate::Aggregate;
-use gristmill_base::error::{Error, Kind, Result};
+use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
 use gristmill_base::value::{
-    Token, ValueReader, ValueWriter, number_of_cell, skip, write, write_cell,
+    Token, ValueReader, ValueWriter, display, number_of_cell, skip, write, write_cell,
 };
 use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
 use gristmill_tasks::task::{
-    Combined, CombinedStates, Mapper, Operator, Pairs, PartWriter, Records, Reducer,
+    Combined, CombinedStates, Mapper, Operator, Pairs, PartFiles, Records, Reducer,
 };
 
 /// Characters of a cell that an error shows.
@@ -41,9 +43,9 @@ options! {
             "The columns whose values make a group, with commas between them: by name, or by number from 1 on. Repeatable.",
         ).short("b"),
         count: bool = option("on, if nothing else is asked for", "How many rows a group has."),
-        sum: Vec<String> = option("none", "Columns to add up; exact, as all figures here."),
+        sum: Vec<String> = option("none", "Columns to add up: whole numbers exactly, others as doubles, whose sum is rounded once."),
         mean: Vec<String> = option("none", "Columns to take the mean of."),
-        min: Vec<String> = option("none", "Columns to take the least value of. Text compares by its bytes, and is below all numbers."),
+        min: Vec<String> = option("none", "Columns to take the least value of, written as a number. Text compares by its bytes, and is below all numbers."),
         max: Vec<String> = option("none", "Columns to take the greatest value of, compared in the same way."),
         median: Vec<String> = option("none", "Columns to take the median of, the lower one of two; its values must fit in memory, for each group."),
         percentile: Vec<String> = option("none", "P:COLUMN, such as 95:latency: the least value that P percent of the values do not exceed. Repeatable."),
@@ -53,10 +55,18 @@ options! {
         csv: bool = option("off", "The input is a table with commas, quotes and a header; so is the output."),
         tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
         no_header: bool = option("off", "The table has no header: columns have numbers, from 1 on."),
+        skip_bad: Option<usize> = option(
+            "none",
+            "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row without a header.",
+        ),
         field_separator: Option<String> = option(
             "blanks",
             "The byte between fields of lines, or of a table; \\t is a tab, \\0 is NUL.",
         ).short("t"),
+        sorted: bool = option(
+            "off",
+            "The whole output is in the order of the keys, as one task writes it; else, of more than 256 MB of input, each part is.",
+        ),
         parts: Option<usize> = option(
             "one file",
             "Write the output as N files, part-r-00000 and so on, in a directory. The hash of a key decides its part.",
@@ -94,23 +104,24 @@ impl GroupSpec {
             csv: self.csv,
             tsv: self.tsv,
             no_header: self.no_header,
+            skip_bad: self.skip_bad,
             separator: self.field_separator.as_deref(),
         }
     }
 
     /// The figures that are asked for, in the order of the columns of the output.
-    fn figures(&self, fields: &Fields) -> Result<Vec<Figure>> {
+    fn figures(&self, fields: &RecordFields) -> Result<Vec<Figure>> {
         let mut figures = Vec::new();
         let asked = [
-            ("sum", &self.sum, Aggregate::Sum, Reads::Number),
-            ("mean", &self.mean, Aggregate::Mean, Reads::Number),
-            ("min", &self.min, Aggregate::Min, Reads::NumberOrText),
-            ("max", &self.max, Aggregate::Max, Reads::NumberOrText),
+            ("sum", &self.sum, Aggregate::Sum, CellKind::Number),
+            ("mean", &self.mean, Aggregate::Mean, CellKind::Number),
+            ("min", &self.min, Aggregate::Min, CellKind::NumberOrText),
+            ("max", &self.max, Aggregate::Max, CellKind::NumberOrText),
             (
                 "median",
                 &self.median,
                 Aggregate::Quantiles(vec![0.5]),
-                Reads::Number,
+                CellKind::Number,
             ),
         ];
         let counted = [
@@ -118,10 +129,10 @@ impl GroupSpec {
                 "distinct",
                 &self.distinct,
                 Aggregate::CountDistinct,
-                Reads::Text,
+                CellKind::Text,
             ),
-            ("first", &self.first, Aggregate::First, Reads::Text),
-            ("last", &self.last, Aggregate::Last, Reads::Text),
+            ("first", &self.first, Aggregate::First, CellKind::Text),
+            ("last", &self.last, Aggregate::Last, CellKind::Text),
         ];
         let given = asked
             .iter()
@@ -131,16 +142,17 @@ impl GroupSpec {
             figures.push(Figure {
                 name: b"count".to_vec(),
                 column: None,
-                reads: Reads::Number,
+                reads: CellKind::Number,
                 aggregate: Aggregate::Count,
             });
         }
-        let mut take = |(name, words, aggregate, reads): (&str, &Vec<String>, Aggregate, Reads)| {
-            for column in fields.columns(words)? {
-                figures.push(Figure::of(fields, (name, column), aggregate.clone(), reads));
-            }
-            Ok(())
-        };
+        let mut take =
+            |(name, words, aggregate, reads): (&str, &Vec<String>, Aggregate, CellKind)| {
+                for column in fields.columns(words)? {
+                    figures.push(Figure::of(fields, (name, column), aggregate.clone(), reads));
+                }
+                Ok(())
+            };
         asked.into_iter().try_for_each(&mut take)?;
         for given in &self.percentile {
             let (percent, column) = percentile(given)?;
@@ -149,7 +161,7 @@ impl GroupSpec {
                 &name,
                 &vec![column],
                 Aggregate::Quantiles(vec![percent / 100.0]),
-                Reads::Number,
+                CellKind::Number,
             ))?;
         }
         counted.into_iter().try_for_each(take)?;
@@ -183,10 +195,7 @@ impl NativeJob for GroupSpec {
     }
 
     fn parts(&self) -> Result<Option<usize>> {
-        Ok(match self.by.is_empty() {
-            true => self.parts.or(Some(1)),
-            false => self.parts,
-        })
+        one_if_sorted(self.sorted, self.parts)
     }
 
     fn records(&self) -> Result<RecordsAsked> {
@@ -208,7 +217,7 @@ impl NativeJob for GroupSpec {
             writer.end(&mut header);
         }
         let aggregates = figures.iter().map(Figure::aggregate).collect();
-        Ok(Box::new(Group {
+        Ok(Box::new(GroupOperator {
             by,
             figures,
             fields,
@@ -220,7 +229,7 @@ impl NativeJob for GroupSpec {
 
 /// As what a cell is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reads {
+enum CellKind {
     Number,
     NumberOrText,
     Text,
@@ -233,16 +242,16 @@ struct Figure {
     name: Vec<u8>,
     /// The column that it is of; of rows, it is of none.
     column: Option<usize>,
-    reads: Reads,
+    reads: CellKind,
     aggregate: Aggregate,
 }
 
 impl Figure {
     fn of(
-        fields: &Fields,
+        fields: &RecordFields,
         (name, column): (&str, usize),
         aggregate: Aggregate,
-        reads: Reads,
+        reads: CellKind,
     ) -> Self {
         let of = fields.name(column).unwrap_or_default();
         Figure {
@@ -266,10 +275,10 @@ impl Figure {
     fn encode(&self, cell: &[u8], out: &mut Vec<u8>) -> Result<()> {
         if cell.is_empty() {
             write::null(out);
-        } else if self.reads == Reads::Text {
+        } else if self.reads == CellKind::Text {
             write::bytes(out, cell);
         } else if !number_of_cell(cell, out) {
-            if self.reads == Reads::Number {
+            if self.reads == CellKind::Number {
                 return Err(self.no_number(cell));
             }
             write::bytes(out, cell);
@@ -283,12 +292,16 @@ impl Figure {
             .chars()
             .take(SHOWN_CHARS)
             .collect();
-        let name = self.aggregate.name();
-        let message = format!("{name} takes numbers, and {cell:?} is none");
+        let message = format!("{} takes numbers, not {cell:?}", self.shown());
         let column = self.column.unwrap_or_default() + 1;
         Error::new(Kind::BadInput, "group the rows", message)
-            .with("column", column)
+            .with("column", format!("#{column}"))
             .advise("correct the cell; one that is empty is left out")
+    }
+
+    /// What it is called in errors.
+    fn shown(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.name.strip_prefix(b"_").unwrap_or(&self.name))
     }
 
     /// Writes its result, which `results` begins with, as a cell; gives how many bytes that was.
@@ -309,15 +322,15 @@ impl Figure {
 
 /// Groups rows.
 #[derive(Debug)]
-struct Group {
+struct GroupOperator {
     by: Vec<usize>,
     figures: Vec<Figure>,
-    fields: Fields,
+    fields: RecordFields,
     header: Vec<u8>,
     aggregate: Aggregate,
 }
 
-impl Operator for Group {
+impl Operator for GroupOperator {
     fn combines(&self) -> bool {
         true
     }
@@ -349,7 +362,7 @@ impl Operator for Group {
 }
 
 struct GroupMapper<'o> {
-    group: &'o Group,
+    group: &'o GroupOperator,
     states: CombinedStates,
     key: Vec<u8>,
     value: Vec<u8>,
@@ -358,7 +371,7 @@ struct GroupMapper<'o> {
 
 impl Mapper for GroupMapper<'_> {
     fn records(&mut self, record: &Records<'_>, pairs: &mut Pairs<'_>) -> Result<()> {
-        let Group {
+        let GroupOperator {
             by,
             figures,
             fields,
@@ -391,17 +404,37 @@ impl Mapper for GroupMapper<'_> {
 }
 
 struct GroupReducer<'o> {
-    group: &'o Group,
+    group: &'o GroupOperator,
     memory: usize,
-    writer: FieldWriter,
+    writer: RecordWriter,
     results: Vec<u8>,
     row: Vec<u8>,
     cell: Vec<u8>,
 }
 
+impl GroupReducer<'_> {
+    /// What to say of a group whose values do not fit in memory.
+    #[cold]
+    fn too_large(&self, error: Error, key: &[u8]) -> Error {
+        if error.kind() != Kind::Memory {
+            return error;
+        }
+        let (key, room) = (display(key, SHOWN_CHARS), show_bytes(self.memory as u64));
+        let message = format!(
+            "median, percentile and distinct hold all values of a group in memory, and those of {key} need more than {room}, \
+             the memory of a worker"
+        );
+        Error::new(Kind::Memory, "group the rows", message).advise_options(
+            "give more {}, or fewer {}",
+            [JobOption::Memory.named(), JobOption::Workers.named()],
+        )
+    }
+}
+
 impl Reducer for GroupReducer<'_> {
-    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartWriter) -> Result<bool> {
-        if !groups.next_aggregate(&self.group.aggregate, self.memory, &mut self.results)? {
+    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartFiles) -> Result<bool> {
+        let next = groups.next_aggregate(&self.group.aggregate, self.memory, &mut self.results);
+        if !next.map_err(|error| self.too_large(error, groups.key()))? {
             return Ok(false);
         }
         self.row.clear();

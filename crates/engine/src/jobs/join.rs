@@ -17,8 +17,8 @@ use std::slice;
 use serde::de::{Deserialize, Deserializer};
 
 use super::kind::Described;
-use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
-use super::tables::{FieldWriter, Fields, FieldsAsked, InputTable, RecordsAsked};
+use super::mapreduce::{NativeJob, NativeOutput, one_if_sorted, wrong_option};
+use super::tables::{FieldsAsked, InputTable, RecordFields, RecordWriter, RecordsAsked};
 use crate::plan::table::{CommandSpec, Common, OptionValue, ValueKind, argument, option, options};
 use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
 use gristmill_base::names::name_of;
@@ -26,7 +26,7 @@ use gristmill_base::record::table::{value_of, without_end};
 use gristmill_base::value::{Token, ValueReader, ValueWriter};
 use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
-use gristmill_tasks::task::{Mapper, Operator, Pairs, PartWriter, Records, Reducer};
+use gristmill_tasks::task::{Mapper, Operator, Pairs, PartFiles, Records, Reducer};
 
 /// The numbers of the inputs.
 const LEFT: usize = 0;
@@ -61,7 +61,7 @@ options! {
             "",
             "The columns that must be equal, with commas between them: id, or LEFT=RIGHT where their names differ; by name, or by number from 1 on. Repeatable.",
         ).short("b"),
-        how: How = option(
+        how: JoinKind = option(
             "inner",
             "Which rows are written. inner: pairs of rows with equal keys; left, right, full: also the rows of that side, or of both, that \
              have no match; semi: rows of the left that have a match; anti: those that have none.",
@@ -70,10 +70,18 @@ options! {
         csv: bool = option("off", "The inputs are tables with commas, quotes and a header; so is the output."),
         tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
         no_header: bool = option("off", "The tables have no headers: columns have numbers, from 1 on."),
+        skip_bad: Option<usize> = option(
+            "none",
+            "JoinKind many rows of a table may be left out because their number of fields is not that of the header, or of the first row without a header.",
+        ),
         field_separator: Option<String> = option(
             "blanks",
             "The byte between fields of lines, or of a table; \\t is a tab, \\0 is NUL.",
         ).short("t"),
+        sorted: bool = option(
+            "off",
+            "The whole output is in the order of the keys, as one task writes it; else, of more than 256 MB of input, each part is.",
+        ),
         parts: Option<usize> = option(
             "one file",
             "Write the output as N files, part-r-00000 and so on, in a directory. The hash of a key decides its part.",
@@ -84,7 +92,7 @@ options! {
 /// Which rows are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::jobs) enum How {
+pub(in crate::jobs) enum JoinKind {
     #[default]
     Inner,
     Left,
@@ -94,7 +102,7 @@ pub(in crate::jobs) enum How {
     Anti,
 }
 
-impl OptionValue for How {
+impl OptionValue for JoinKind {
     const KIND: ValueKind = ValueKind::Choice(&["inner", "left", "right", "full", "semi", "anti"]);
 
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
@@ -102,20 +110,20 @@ impl OptionValue for How {
     }
 }
 
-impl How {
+impl JoinKind {
     /// Whether rows of the left are chosen, and stay as they are.
     fn selects(self) -> bool {
-        matches!(self, How::Semi | How::Anti)
+        matches!(self, JoinKind::Semi | JoinKind::Anti)
     }
 
     /// Whether a left row is written that has no match.
     fn keeps_left(self) -> bool {
-        matches!(self, How::Left | How::Full | How::Anti)
+        matches!(self, JoinKind::Left | JoinKind::Full | JoinKind::Anti)
     }
 
     /// Whether a right row is written that has no match.
     fn keeps_right(self) -> bool {
-        matches!(self, How::Right | How::Full)
+        matches!(self, JoinKind::Right | JoinKind::Full)
     }
 }
 
@@ -154,6 +162,7 @@ impl JoinSpec {
             csv: self.csv,
             tsv: self.tsv,
             no_header: self.no_header,
+            skip_bad: self.skip_bad,
             separator: self.field_separator.as_deref(),
         }
     }
@@ -169,7 +178,7 @@ impl NativeJob for JoinSpec {
     }
 
     fn parts(&self) -> Result<Option<usize>> {
-        Ok(self.parts)
+        one_if_sorted(self.sorted, self.parts)
     }
 
     fn records(&self) -> Result<RecordsAsked> {
@@ -195,14 +204,14 @@ impl NativeJob for JoinSpec {
             0 => right.writer(), // the left is empty, or has lines
             _ => left.writer(),
         };
-        let (left, right) = (Side::of(left, left_key), Side::of(right, right_key));
+        let (left, right) = (JoinSide::of(left, left_key), JoinSide::of(right, right_key));
         let empty = name_of(self.empty.clone().unwrap_or_default());
-        let absent = |side: &Side| {
+        let absent = |side: &JoinSide| {
             let mut cells = Vec::new();
             (0..side.others()).for_each(|_| writer.behind(empty.as_bytes(), &mut cells));
             cells
         };
-        Ok(Box::new(Join {
+        Ok(Box::new(JoinOperator {
             how: self.how,
             header: match self.how.selects() {
                 true => header_as_it_is(&left, &writer),
@@ -269,7 +278,7 @@ fn pair_of(mut names: Vec<Vec<u8>>, given: &str) -> Result<[Vec<u8>; 2]> {
 }
 
 /// The header of rows that are put together: no name of the right is there already.
-fn header(left: &Side, right: &Side, writer: &FieldWriter) -> Vec<u8> {
+fn header(left: &JoinSide, right: &JoinSide, writer: &RecordWriter) -> Vec<u8> {
     let mut header = Vec::new();
     if !left.fields.has_header() && !right.fields.has_header() {
         return header;
@@ -299,8 +308,8 @@ fn header(left: &Side, right: &Side, writer: &FieldWriter) -> Vec<u8> {
 }
 
 /// The header of rows of a side that are not changed.
-fn header_as_it_is(side: &Side, writer: &FieldWriter) -> Vec<u8> {
-    let Fields::Table(Some(table)) = &side.fields else {
+fn header_as_it_is(side: &JoinSide, writer: &RecordWriter) -> Vec<u8> {
+    let RecordFields::Table(Some(table)) = &side.fields else {
         return Vec::new();
     };
     if !side.fields.has_header() {
@@ -314,17 +323,17 @@ fn header_as_it_is(side: &Side, writer: &FieldWriter) -> Vec<u8> {
 
 /// One of the two inputs.
 #[derive(Debug)]
-struct Side {
-    fields: Fields,
+struct JoinSide {
+    fields: RecordFields,
     key: Vec<usize>,
 }
 
-impl Side {
-    fn of(fields: Fields, key: Vec<usize>) -> Self {
-        Side { fields, key }
+impl JoinSide {
+    fn of(fields: RecordFields, key: Vec<usize>) -> Self {
+        JoinSide { fields, key }
     }
 
-    /// How many columns it has that are no key; 0 where that differs from row to row.
+    /// JoinKind many columns it has that are no key; 0 where that differs from row to row.
     fn others(&self) -> usize {
         let columns = 0..self.fields.width();
         columns.filter(|column| !self.key.contains(column)).count()
@@ -339,26 +348,26 @@ impl Side {
     /// A record without its end.
     fn whole<'a>(&self, record: &Records<'a>) -> &'a [u8] {
         match self.fields {
-            Fields::Table(_) => without_end(record.bytes),
-            Fields::Lines(_) => record.bytes.strip_suffix(b"\n").unwrap_or(record.bytes),
+            RecordFields::Table(_) => without_end(record.bytes),
+            RecordFields::Lines(_) => record.bytes.strip_suffix(b"\n").unwrap_or(record.bytes),
         }
     }
 }
 
 /// Joins rows.
 #[derive(Debug)]
-struct Join {
-    how: How,
-    left: Side,
-    right: Side,
+struct JoinOperator {
+    how: JoinKind,
+    left: JoinSide,
+    right: JoinSide,
     /// What stands in a row for the other cells of a side that has no row.
     absent_left: Vec<u8>,
     absent_right: Vec<u8>,
     header: Vec<u8>,
-    writer: FieldWriter,
+    writer: RecordWriter,
 }
 
-impl Operator for Join {
+impl Operator for JoinOperator {
     fn ordered(&self) -> bool {
         true
     }
@@ -390,7 +399,7 @@ impl Operator for Join {
 }
 
 struct JoinMapper<'o> {
-    join: &'o Join,
+    join: &'o JoinOperator,
     key: Vec<u8>,
     value: Vec<u8>,
     room: Vec<u8>,
@@ -510,7 +519,7 @@ fn shown(key: &[u8]) -> String {
 }
 
 struct JoinReducer<'o> {
-    join: &'o Join,
+    join: &'o JoinOperator,
     held: HeldRows,
     /// Whether there may be more pairs of the present key, and whether it had a left row.
     is_inside: bool,
@@ -523,7 +532,7 @@ struct JoinReducer<'o> {
 }
 
 impl Reducer for JoinReducer<'_> {
-    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartWriter) -> Result<bool> {
+    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartFiles) -> Result<bool> {
         if !self.is_inside {
             if !groups.next_group()? {
                 return Ok(false);
@@ -579,11 +588,11 @@ impl JoinReducer<'_> {
     }
 
     /// Writes what becomes of the present pair, a left row.
-    fn take_left(&mut self, groups: &MergedGroups, part: &mut PartWriter) -> Result<()> {
+    fn take_left(&mut self, groups: &MergedGroups, part: &mut PartFiles) -> Result<()> {
         let how = self.join.how;
         let has_match = self.held.rows > 0;
         if how.selects() {
-            return match has_match == (how == How::Semi) {
+            return match has_match == (how == JoinKind::Semi) {
                 true => self.write_as_it_is(groups.value(), part),
                 false => Ok(()),
             };
@@ -599,7 +608,7 @@ impl JoinReducer<'_> {
     }
 
     /// Writes right rows without a match.
-    fn end_key(&mut self, key: &[u8], part: &mut PartWriter) -> Result<()> {
+    fn end_key(&mut self, key: &[u8], part: &mut PartFiles) -> Result<()> {
         if self.has_left || !self.join.how.keeps_right() {
             return Ok(());
         }
@@ -609,7 +618,7 @@ impl JoinReducer<'_> {
     }
 
     /// Writes a left row, or what stands for one, with each of the right rows.
-    fn write_all(&mut self, left: &[u8], part: &mut PartWriter) -> Result<()> {
+    fn write_all(&mut self, left: &[u8], part: &mut PartFiles) -> Result<()> {
         for right in self.held.iter() {
             self.row.truncate(self.key_bytes);
             self.row.extend_from_slice(left);
@@ -622,7 +631,7 @@ impl JoinReducer<'_> {
     }
 
     /// Writes a left row that has no match.
-    fn write_alone(&mut self, left: &[u8], part: &mut PartWriter) -> Result<()> {
+    fn write_alone(&mut self, left: &[u8], part: &mut PartFiles) -> Result<()> {
         self.row.truncate(self.key_bytes);
         self.row.extend_from_slice(left);
         self.row.extend_from_slice(&self.join.absent_right);
@@ -631,7 +640,7 @@ impl JoinReducer<'_> {
     }
 
     /// Writes a left row that was chosen.
-    fn write_as_it_is(&mut self, left: &[u8], part: &mut PartWriter) -> Result<()> {
+    fn write_as_it_is(&mut self, left: &[u8], part: &mut PartFiles) -> Result<()> {
         self.row.clear();
         self.row.extend_from_slice(left);
         self.join.writer.end_row(&mut self.row);

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use gristmill_base::error::Result;
 use gristmill_tasks::merge::groups::MergedGroups;
-use gristmill_tasks::task::{PartWriter, Records, Reducer};
+use gristmill_tasks::task::{PartFiles, Records, Reducer};
 
 /// The seed where none is given.
 const SEED: &str = "0";
@@ -150,7 +150,7 @@ pub(super) struct EachRecord {
 impl EachRecord {
     /// Writes a record, which has no LF yet.
     #[inline]
-    pub(super) fn write(&mut self, record: &[u8], part: &mut PartWriter) -> Result<()> {
+    pub(super) fn write(&mut self, record: &[u8], part: &mut PartFiles) -> Result<()> {
         self.line.clear();
         self.line.extend_from_slice(record);
         self.line.push(b'\n');
@@ -159,7 +159,7 @@ impl EachRecord {
 }
 
 impl Reducer for EachRecord {
-    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartWriter) -> Result<bool> {
+    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartFiles) -> Result<bool> {
         if !groups.next_group()? {
             return Ok(false);
         }

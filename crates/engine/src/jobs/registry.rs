@@ -20,7 +20,7 @@ use super::kind::{Described, JobKind};
 use super::mapreduce::{Mapreduce, NativeDefinition};
 use super::matchcount::MatchcountSpec;
 use super::resume::command::Resume;
-use super::sample::SampleSpec;
+use super::sample::RecordSampleSpec;
 use super::shuf::ShufSpec;
 use super::sort::SortSpec;
 use super::split::SplitSpec;
@@ -55,7 +55,7 @@ const KINDS: &[Registered] = &[
     Registered::kind::<GroupSpec>(),
     Registered::kind::<TopSpec>(),
     Registered::kind::<JoinSpec>(),
-    Registered::kind::<SampleSpec>(),
+    Registered::kind::<RecordSampleSpec>(),
     Registered::kind::<ShufSpec>(),
     Registered::kind::<SplitSpec>(),
     Registered::kind::<Resume>(),

@@ -12,13 +12,13 @@ use std::collections::{BinaryHeap, HashMap};
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
 use super::random::{EachRecord, POSITION_BYTES, RandomRecord, RandomRecords};
-use super::tables::{Fields, FieldsAsked, InputTable, RecordsAsked};
+use super::tables::{FieldsAsked, InputTable, RecordFields, RecordsAsked};
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
 use gristmill_base::value::ValueWriter;
 use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
-use gristmill_tasks::task::{Combined, Mapper, Operator, Pairs, PartWriter, Records, Reducer};
+use gristmill_tasks::task::{Combined, Mapper, Operator, Pairs, PartFiles, Records, Reducer};
 
 /// What a record that is kept takes beside its bytes: its entry, and what an allocation costs.
 const ENTRY_BYTES: usize = 64;
@@ -31,7 +31,7 @@ const ALWAYS: f64 = (1_u128 << 64) as f64;
 
 options! {
     /// Options of `sample`, as given.
-    pub(in crate::jobs) struct SampleSpec {
+    pub(in crate::jobs) struct RecordSampleSpec {
         inputs: Vec<Location> = argument(
             "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
         ),
@@ -56,6 +56,10 @@ options! {
         csv: bool = option("off", "The input is a table with commas, quotes and a header; so is the output."),
         tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
         no_header: bool = option("off", "The table has no header: columns have numbers, from 1 on."),
+        skip_bad: Option<usize> = option(
+            "none",
+            "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row without a header.",
+        ),
         field_separator: Option<String> = option(
             "a comma of csv, a tab of tsv, blanks of lines",
             "The byte between fields of a table, or, with by, of lines; \\t is a tab, \\0 is NUL.",
@@ -63,7 +67,7 @@ options! {
     }
 }
 
-impl Described for SampleSpec {
+impl Described for RecordSampleSpec {
     const COMMAND: CommandSpec = CommandSpec {
         name: "sample",
         function: None,
@@ -88,28 +92,29 @@ impl Described for SampleSpec {
 
 /// How much is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Amount {
+enum DrawAmount {
     /// So many records.
     Number(usize),
     /// Records whose random key's high half is less.
     Below(u128),
 }
 
-impl SampleSpec {
+impl RecordSampleSpec {
     fn asked(&self) -> FieldsAsked<'_> {
         FieldsAsked {
             csv: self.csv,
             tsv: self.tsv,
             no_header: self.no_header,
+            skip_bad: self.skip_bad,
             separator: self.field_separator.as_deref(),
         }
     }
 
-    fn amount(&self) -> Result<Amount> {
+    fn amount(&self) -> Result<DrawAmount> {
         match (self.number, self.rate) {
-            (Some(number), None) => Ok(Amount::Number(number)),
+            (Some(number), None) => Ok(DrawAmount::Number(number)),
             (None, Some(rate)) if rate > 0.0 && rate <= 1.0 => {
-                Ok(Amount::Below((rate * ALWAYS) as u128))
+                Ok(DrawAmount::Below((rate * ALWAYS) as u128))
             }
             (None, Some(rate)) => {
                 let what = format!("{rate} is not a probability of more than 0 and at most 1");
@@ -123,7 +128,7 @@ impl SampleSpec {
     }
 }
 
-impl NativeJob for SampleSpec {
+impl NativeJob for RecordSampleSpec {
     fn inputs(&self) -> Vec<&[Location]> {
         vec![&self.inputs]
     }
@@ -147,7 +152,7 @@ impl NativeJob for SampleSpec {
     fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
         let many = matches!(self.records()?, RecordsAsked::Lines);
         let fields = self.asked().fields(tables.first())?;
-        Ok(Box::new(Sample {
+        Ok(Box::new(SampleOperator {
             amount: self.amount()?,
             records: RandomRecords::new(self.seed.as_deref(), many),
             by: fields.columns(&self.by)?,
@@ -159,21 +164,21 @@ impl NativeJob for SampleSpec {
 
 /// Draws records.
 #[derive(Debug)]
-struct Sample {
-    amount: Amount,
+struct SampleOperator {
+    amount: DrawAmount,
     records: RandomRecords,
     by: Vec<usize>,
-    fields: Fields,
+    fields: RecordFields,
     header: Vec<u8>,
 }
 
-impl Operator for Sample {
+impl Operator for SampleOperator {
     fn combines(&self) -> bool {
         self.ordered()
     }
 
     fn ordered(&self) -> bool {
-        matches!(self.amount, Amount::Number(_))
+        matches!(self.amount, DrawAmount::Number(_))
     }
 
     fn header(&self) -> &[u8] {
@@ -182,14 +187,14 @@ impl Operator for Sample {
 
     fn mapper(&self, memory: usize) -> Result<Box<dyn Mapper + '_>> {
         Ok(match self.amount {
-            Amount::Number(number) => Box::new(NumberMapper {
+            DrawAmount::Number(number) => Box::new(NumberMapper {
                 sample: self,
                 smallest: Smallest::new(number, memory),
                 group: Vec::new(),
                 room: Vec::new(),
                 seen: Combined::default(),
             }),
-            Amount::Below(border) => Box::new(RateMapper {
+            DrawAmount::Below(border) => Box::new(RateMapper {
                 sample: self,
                 border,
             }),
@@ -198,19 +203,19 @@ impl Operator for Sample {
 
     fn reducer(&self, memory: usize) -> Result<Box<dyn Reducer + '_>> {
         Ok(match self.amount {
-            Amount::Number(number) => Box::new(NumberReducer {
+            DrawAmount::Number(number) => Box::new(NumberReducer {
                 number,
                 memory,
                 drawn: Vec::new(),
                 records: EachRecord::default(),
             }),
-            Amount::Below(_) => Box::new(EachRecord::default()),
+            DrawAmount::Below(_) => Box::new(EachRecord::default()),
         })
     }
 }
 
 struct RateMapper<'o> {
-    sample: &'o Sample,
+    sample: &'o SampleOperator,
     border: u128,
 }
 
@@ -227,7 +232,7 @@ impl Mapper for RateMapper<'_> {
 }
 
 struct NumberMapper<'o> {
-    sample: &'o Sample,
+    sample: &'o SampleOperator,
     smallest: Smallest,
     group: Vec<u8>,
     room: Vec<u8>,
@@ -344,7 +349,7 @@ impl NumberReducer {
 }
 
 impl Reducer for NumberReducer {
-    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartWriter) -> Result<bool> {
+    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartFiles) -> Result<bool> {
         if !groups.next_group()? {
             return Ok(false);
         }

@@ -31,6 +31,10 @@ options! {
         csv: bool = option("off", "The input is a table with commas, quotes and a header; so is the output."),
         tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
         no_header: bool = option("off", "The table has no header."),
+        skip_bad: Option<usize> = option(
+            "none",
+            "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row without a header.",
+        ),
         field_separator: Option<String> = option(
             "a comma, or with tsv a tab",
             "The byte between the fields of a table; \\t is a tab.",
@@ -71,6 +75,7 @@ impl ShufSpec {
             csv: self.csv,
             tsv: self.tsv,
             no_header: self.no_header,
+            skip_bad: self.skip_bad,
             separator: self.field_separator.as_deref(),
         }
     }
@@ -95,7 +100,7 @@ impl NativeJob for ShufSpec {
 
     fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
         let many = matches!(self.records()?, RecordsAsked::Lines);
-        Ok(Box::new(Shuffle {
+        Ok(Box::new(ShuffleOperator {
             records: RandomRecords::new(self.seed.as_deref(), many),
             header: self.asked().fields(tables.first())?.header(),
         }))
@@ -104,12 +109,12 @@ impl NativeJob for ShufSpec {
 
 /// Puts records in the order of their random keys.
 #[derive(Debug)]
-struct Shuffle {
+struct ShuffleOperator {
     records: RandomRecords,
     header: Vec<u8>,
 }
 
-impl Operator for Shuffle {
+impl Operator for ShuffleOperator {
     fn header(&self) -> &[u8] {
         &self.header
     }
@@ -123,7 +128,7 @@ impl Operator for Shuffle {
     }
 }
 
-struct ShuffleMapper<'o>(&'o Shuffle);
+struct ShuffleMapper<'o>(&'o ShuffleOperator);
 
 impl Mapper for ShuffleMapper<'_> {
     fn records(&mut self, records: &Records<'_>, pairs: &mut Pairs<'_>) -> Result<()> {

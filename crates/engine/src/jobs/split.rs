@@ -13,13 +13,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
-use super::tables::{Fields, FieldsAsked, InputTable, RecordsAsked};
+use super::tables::{FieldsAsked, InputTable, RecordFields, RecordsAsked};
 use crate::plan::amount::check_count;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::error::Result;
 use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
-use gristmill_tasks::task::{Mapper, Operator, Pairs, PartWriter, Records, Reducer};
+use gristmill_tasks::task::{Mapper, Operator, Pairs, PartFiles, Records, Reducer};
 
 /// Files that an output has at most, unless somebody says otherwise.
 const FILES_MAX: u64 = 100_000;
@@ -51,6 +51,10 @@ options! {
         csv: bool = option("off", "The input is a table with commas, quotes and a header; so is each file of the output."),
         tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
         no_header: bool = option("off", "The table has no header: columns have numbers, from 1 on."),
+        skip_bad: Option<usize> = option(
+            "none",
+            "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row without a header.",
+        ),
         field_separator: Option<String> = option(
             "blanks",
             "The byte between fields of lines, or of a table; \\t is a tab, \\0 is NUL.",
@@ -100,6 +104,7 @@ impl SplitSpec {
             csv: self.csv,
             tsv: self.tsv,
             no_header: self.no_header,
+            skip_bad: self.skip_bad,
             separator: self.field_separator.as_deref(),
         }
     }
@@ -154,8 +159,8 @@ impl NativeJob for SplitSpec {
             return Err(wrong_option("by", "it names no column")
                 .advise("name one: --by city, or --by 1 for the first one"));
         }
-        let is_line = matches!(fields, Fields::Lines(_));
-        Ok(Box::new(Split {
+        let is_line = matches!(fields, RecordFields::Lines(_));
+        Ok(Box::new(SplitOperator {
             by,
             suffix: self.ending()?,
             header: fields.header(),
@@ -230,9 +235,9 @@ fn cut(name: &mut Vec<u8>) {
 
 /// Splits rows.
 #[derive(Debug)]
-struct Split {
+struct SplitOperator {
     by: Vec<usize>,
-    fields: Fields,
+    fields: RecordFields,
     suffix: String,
     header: Vec<u8>,
     /// The end of a record, where it comes without it.
@@ -240,7 +245,7 @@ struct Split {
     files_max: u64,
 }
 
-impl Operator for Split {
+impl Operator for SplitOperator {
     fn header(&self) -> &[u8] {
         &self.header
     }
@@ -267,7 +272,7 @@ impl Operator for Split {
 }
 
 struct SplitMapper<'o> {
-    split: &'o Split,
+    split: &'o SplitOperator,
     name: Vec<u8>,
     /// For values that do not lie in one piece.
     rooms: Vec<Vec<u8>>,
@@ -276,7 +281,7 @@ struct SplitMapper<'o> {
 
 impl Mapper for SplitMapper<'_> {
     fn records(&mut self, record: &Records<'_>, pairs: &mut Pairs<'_>) -> Result<()> {
-        let Split {
+        let SplitOperator {
             by, fields, end, ..
         } = self.split;
         let columns = by.iter().zip(&mut self.rooms);
@@ -293,13 +298,13 @@ impl Mapper for SplitMapper<'_> {
 }
 
 struct SplitReducer<'o> {
-    split: &'o Split,
+    split: &'o SplitOperator,
     /// Whether there may be more records of the file that was begun.
     inside: bool,
 }
 
 impl Reducer for SplitReducer<'_> {
-    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartWriter) -> Result<bool> {
+    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartFiles) -> Result<bool> {
         if !self.inside {
             if !groups.next_group()? {
                 return Ok(false);

@@ -9,7 +9,7 @@
 
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
-use super::tables::{Fields, FieldsAsked, InputTable, KeysAsked, RecordsAsked};
+use super::tables::{FieldsAsked, InputTable, KeysAsked, RecordFields, RecordsAsked};
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::error::Result;
 use gristmill_base::value::ValueWriter;
@@ -18,7 +18,7 @@ use gristmill_storage::lines::lines_of;
 use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
 use gristmill_tasks::task::{
-    Combined, FirstRecords, FirstWanted, Mapper, NextRecord, Operator, Pairs, PartWriter, Records,
+    Combined, FirstRecords, FirstWanted, Mapper, NextRecord, Operator, Pairs, PartFiles, Records,
     Reducer,
 };
 
@@ -60,6 +60,10 @@ options! {
         ),
         tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
         no_header: bool = option("off", "The table has no header: columns have numbers, from 1 on."),
+        skip_bad: Option<usize> = option(
+            "none",
+            "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row without a header.",
+        ),
         field_separator: Option<String> = option(
             "blanks",
             "The byte between fields of lines, or of a table; \\t is a tab, \\0 is NUL.",
@@ -109,6 +113,7 @@ impl TopSpec {
             csv: self.csv,
             tsv: self.tsv,
             no_header: self.no_header,
+            skip_bad: self.skip_bad,
             separator: self.field_separator.as_deref(),
         }
     }
@@ -186,7 +191,7 @@ impl NativeJob for TopSpec {
             false => Some(self.keys().of_lines()?),
         };
         let header = fields.header();
-        Ok(Box::new(Top {
+        Ok(Box::new(TopOperator {
             wanted: self.wanted()?,
             keys,
             by,
@@ -198,16 +203,16 @@ impl NativeJob for TopSpec {
 
 /// Takes the first records.
 #[derive(Debug)]
-struct Top {
+struct TopOperator {
     wanted: FirstWanted,
     /// Those of lines; rows come with their codes.
     keys: Option<Keys>,
     by: Vec<usize>,
-    fields: Fields,
+    fields: RecordFields,
     header: Vec<u8>,
 }
 
-impl Operator for Top {
+impl Operator for TopOperator {
     fn combines(&self) -> bool {
         true
     }
@@ -241,7 +246,7 @@ impl Operator for Top {
 }
 
 struct TopMapper<'o> {
-    top: &'o Top,
+    top: &'o TopOperator,
     first: FirstRecords,
     group: Vec<u8>,
     code: Vec<u8>,
@@ -272,7 +277,7 @@ impl TopMapper<'_> {
 
 impl Mapper for TopMapper<'_> {
     fn records(&mut self, records: &Records<'_>, pairs: &mut Pairs<'_>) -> Result<()> {
-        let Top {
+        let TopOperator {
             keys, by, fields, ..
         } = self.top;
         self.group.clear();
@@ -319,7 +324,7 @@ struct TopReducer {
 }
 
 impl Reducer for TopReducer {
-    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartWriter) -> Result<bool> {
+    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartFiles) -> Result<bool> {
         if !self.is_inside {
             if !groups.next_group()? {
                 return Ok(false);

@@ -116,6 +116,9 @@ pub struct MapReduceSpec {
     /// Whether the files of the output are looked at together before they are published: those of a table get one schema.
     #[serde(default)]
     pub one_schema: bool,
+    /// How many rows of tables may be left out, where the code is ours.
+    #[serde(skip)]
+    pub skip_bad: u64,
     /// Percent of the map tasks that may fail for good without the job failing.
     #[serde(default)]
     pub map_failures_percent: u32,

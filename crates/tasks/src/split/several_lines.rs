@@ -104,8 +104,9 @@ pub fn moved(splits: Vec<TextSplit>, starts: Vec<u64>) -> Vec<TextSplit> {
         let Some(piece) = split.first_mut() else {
             continue;
         };
-        let passed = start - piece.offset;
-        piece.offset = start;
+        // A row may be longer than a piece: all of that goes to the one before.
+        let passed = (start - piece.offset).min(piece.bytes);
+        piece.offset += passed;
         piece.bytes -= passed;
         let is_empty = piece.bytes == 0;
         if passed > 0
@@ -125,6 +126,7 @@ mod tests {
     use super::*;
     use crate::split::input_files;
     use crate::split::text::{TextSplits, text_splits};
+    use gristmill_storage::input::SplitFile;
     use gristmill_storage::location::Location;
     use gristmill_storage::memory::Memory;
     use gristmill_storage::{Caching, OutputStore as _};
@@ -185,6 +187,31 @@ mod tests {
                 let bytes: u64 = splits.iter().flatten().map(|piece| piece.bytes).sum();
                 prop_assert_eq!(bytes, files.iter().map(|file| file.len() as u64).sum::<u64>());
             }
+        }
+    }
+
+    #[test]
+    fn pieces_without_a_beginning_go_to_the_one_before() {
+        let file = SplitFile {
+            path: "/a".into(),
+            bytes: 40,
+            codec: None,
+            version: None,
+        };
+        let piece = |offset| FileRange {
+            file: file.clone(),
+            offset,
+            bytes: 10,
+        };
+        let splits = [0, 10, 20, 30].map(|offset| vec![piece(offset)]);
+        for (starts, wanted) in [
+            (vec![0, 33, 33, 33], vec![0..33, 33..40]),
+            (vec![0, 40, 40, 40], vec![0..40]),
+            (vec![0, 12, 30, 30], vec![0..12, 12..30, 30..40]),
+        ] {
+            let moved = moved(splits.to_vec(), starts);
+            let found: Vec<_> = moved.iter().map(|split| split[0].range()).collect();
+            assert_eq!(found, wanted);
         }
     }
 }

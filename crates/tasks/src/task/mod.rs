@@ -59,9 +59,9 @@ pub use runs::{AgentFolders, MergeRun, RunPlan};
 pub use spec::{TaskReport, TaskSpec, TypedTask, run_task};
 pub use user::{
     Combined, CombinedStates, CountedKeys, ExecutorKind, ExecutorSpec, FailedAt, FailureFolder,
-    FirstRecords, FirstWanted, KeySelection, LargestGroup, LetterCase, LineKeys, Mapper,
+    FirstRecords, FirstWanted, KeySelection, LEFT_OUT, LargestGroup, LetterCase, LineKeys, Mapper,
     NOT_DECODED, NativeExecutor, NativeSplit, NextRecord, NodeEnvironment, ON_AGENT, Operator,
-    OutputLine, Pairs, PartWriter, ProcessPoolExecutor, RETRY, RecordForm, Records, Reducer,
+    OutputLine, Pairs, PartFiles, ProcessPoolExecutor, RETRY, RecordForm, Records, Reducer,
     SplitData, UserAttemptSpec, UserTaskExecutor, UserTaskFile, UserTaskKind, UserTaskReport,
     UserTaskSplit, feed_of, group_mark, key_types, streaming, too_many_files,
 };

@@ -11,6 +11,8 @@
 //! that is killed while it puts them together does so again. On a cluster, tasks send their files to where the one file
 //! will be, under its own name, so that whatever ends the uploads to it ends those, too; what is for a stream is collected
 //! on the machine of the driver.
+//!
+//! Decision: docs/decisions/cluster-streams.md.
 
 use std::path::{Path, PathBuf};
 

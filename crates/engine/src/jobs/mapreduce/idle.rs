@@ -38,7 +38,7 @@ impl Finished<'_> {
         phases.iter().filter(idle).filter_map(|phase| {
             let advice = match phase.name {
                 "map" => self.of_maps(),
-                "reduce" => self.of_reduces(),
+                "reduce" if !self.spec.form.is_joined() => self.of_reduces(),
                 _ => return None,
             };
             Some(format!(

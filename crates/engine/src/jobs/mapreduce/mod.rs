@@ -25,6 +25,7 @@ mod outcome;
 mod promote;
 mod skew;
 mod stages;
+mod wrong_option;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -34,10 +35,11 @@ use serde::Deserialize;
 pub use self::definition::FilesOfCode;
 use self::definition::JobDefinition;
 use self::destination::{Destination, check_form};
-pub(super) use self::native::{NativeDefinition, NativeJob, pattern_of, wrong_option};
-pub(super) use self::native_output::NativeOutput;
+pub(super) use self::native::{NativeDefinition, NativeJob};
+pub(super) use self::native_output::{NativeOutput, one_if_sorted};
 use self::outcome::MapReduceOutcome;
 use self::stages::MapReduce;
+pub(super) use self::wrong_option::{pattern_of, wrong_option};
 use super::kind::{Described, JobKind};
 use super::steps::remote_inputs::remote_input_names;
 use super::steps::{JobOutput, OutputLocations, RunningJob, refusal, unless_changed};
@@ -187,7 +189,9 @@ fn run(job: &mut RunningJob<'_>, definition: &JobDefinition) -> Result<()> {
     let outcome = std::mem::take(&mut *lock(&outcome));
     job.report.user_counters.clone_from(&outcome.counters);
     native::tell_encodings(&mut job.report);
+    native::tell_left_out(&mut job.report, outcome.maps.sum.skipped);
     unless_changed(&context, ended)?;
+    outcome.check_bad_rows(spec)?;
     outcome.prove(spec)?;
     outcome.check_files(spec)?;
     destination.commit(job, definition, (attempts, outcome))

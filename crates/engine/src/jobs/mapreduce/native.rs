@@ -1,10 +1,9 @@
 //! Native jobs: an operator over the records of files. How their inputs are split follows from the inputs and the options alone.
 
 use std::fmt::Debug;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use gristmill_grep::{Pattern, PatternOptions};
+use gristmill_grep::encoding_of;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -20,7 +19,6 @@ use crate::plan::mapreduce::{MapReduceSpec, PARTITIONS_MAX, UserCodeCommand};
 use crate::plan::sort::default_parts;
 use crate::plan::table::CommandOptions;
 use gristmill_base::error::{Error, Kind, Result};
-use gristmill_base::names::name_of;
 use gristmill_base::record::table_keys::TableSource;
 use gristmill_storage::input::{FileRange, InputFile};
 use gristmill_storage::location::Location;
@@ -29,8 +27,8 @@ use gristmill_tasks::split::input_files;
 use gristmill_tasks::split::several_lines::moved;
 use gristmill_tasks::split::text::{TextSplit, TextSplits, codec_of, text_splits};
 use gristmill_tasks::task::{
-    NOT_DECODED, NativeExecutor, NativeSplit, Operator, RecordForm, SplitData, UserTaskExecutor,
-    UserTaskSplit,
+    LEFT_OUT, NOT_DECODED, NativeExecutor, NativeSplit, Operator, RecordForm, SplitData,
+    UserTaskExecutor, UserTaskSplit,
 };
 
 /// A job of an operator. Its file has its options, and answers this; all else that a kind of job does follows.
@@ -151,26 +149,6 @@ fn not_kept(error: &serde_json::Error) -> Error {
     Error::bug("keep a job's definition", error.to_string())
 }
 
-/// The error of an option that makes no sense.
-pub(in crate::jobs) fn wrong_option(option: &str, what: &str) -> Error {
-    let message = format!("{option}: {what}");
-    Error::new(Kind::BadOption, "read the options", message).of_option(option)
-}
-
-/// A pattern that was given as this option.
-///
-/// # Errors
-/// What is wrong with it.
-pub(in crate::jobs) fn pattern_of(
-    option: &str,
-    given: &str,
-    options: PatternOptions,
-) -> Result<Pattern> {
-    let text = name_of(given.to_owned());
-    let pattern = Pattern::new(&[text.as_bytes()], options);
-    pattern.map_err(|what| wrong_option(option, &what))
-}
-
 /// Splits for each worker: when one is late, the others have something left.
 const SPLITS_EACH: u64 = 2;
 const SPLIT_MIN_BYTES: u64 = 4 << 20;
@@ -241,6 +219,11 @@ impl Planned {
             output,
             form,
             header_bytes: operator.header().len() as u64,
+            skip_bad: tables
+                .iter()
+                .map(|table| table.keys.skip_bad)
+                .max()
+                .unwrap_or(0),
             ..MapReduceSpec::default()
         };
         Ok(Planned {
@@ -285,11 +268,24 @@ fn table_of(job: &RunningJob<'_>, form: RowsForm, files: &[InputFile]) -> Result
     for (number, file) in files.iter().enumerate() {
         let codec = codec_of(job.store(), file)?;
         let begins = beginning_of_file(job.store(), (file, codec), form.delimiter)?;
+        if let Some(encoding) = encoding_of(&begins.bytes) {
+            return Err(not_decoded(file, encoding));
+        }
         let header = begins.bytes.get(..begins.header);
         table.take(header, TableSource::File(number), &file.path.to_string())?;
     }
     table.keys.header = None; // each part of the output gets its own
     Ok(table)
+}
+
+/// The error of a table that looks like this encoding.
+fn not_decoded(file: &InputFile, encoding: &str) -> Error {
+    let message = format!("it looks like {encoding}, and tables are read as bytes of UTF-8");
+    Error::new(Kind::BadInput, "read the input", message)
+        .with("file", file.path.to_string())
+        .advise(format!(
+            "decode it: iconv -f {encoding} -t UTF-8 < FILE > NEW"
+        ))
 }
 
 /// Moves the borders of splits to where rows begin, which takes a look at all bytes of the files that are cut.
@@ -330,6 +326,22 @@ pub(super) fn tell_encodings(report: &mut JobReport) {
         let also = format!("{more} more file(s) look like UTF-16 or UTF-32");
         report.warnings.push(also);
     }
+}
+
+/// Rows that the report names, at most.
+const NAMED_MAX: usize = 20;
+
+/// Moves what the tasks say of rows that are left out from the counters to the report.
+pub(super) fn tell_left_out(report: &mut JobReport, rows: u64) {
+    let Some(named) = report.user_counters.remove(LEFT_OUT) else {
+        return;
+    };
+    report.left_out = named.into_keys().take(NAMED_MAX).collect();
+    let first = report.left_out.first().map_or("", String::as_str);
+    let what = if rows == 1 { "row is" } else { "rows are" };
+    report
+        .warnings
+        .push(format!("{rows} {what} left out. One of them: {first}"));
 }
 
 #[cfg(test)]

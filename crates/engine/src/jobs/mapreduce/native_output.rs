@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::wrong_option::wrong_option;
 use crate::jobs::steps::no_parts_in_stream;
 use crate::plan::mapreduce::OutputForm;
 use gristmill_base::error::Result;
@@ -70,6 +71,21 @@ impl<'a> NativeOutput<'a> {
             }
             NativeOutput::PartsOfStream => (Location::default(), OutputForm::Stream(None)),
         }
+    }
+}
+
+/// How many parts there are where the whole output may have to be in the order of its keys: one, then.
+///
+/// # Errors
+/// Several are asked for.
+pub(in crate::jobs) fn one_if_sorted(sorted: bool, parts: Option<usize>) -> Result<Option<usize>> {
+    match (sorted, parts) {
+        (false, parts) => Ok(parts),
+        (true, None | Some(1)) => Ok(Some(1)),
+        (true, Some(_)) => Err(
+            wrong_option("parts", "what is sorted as a whole is one part")
+                .advise("give one of sorted and parts"),
+        ),
     }
 }
 

@@ -11,8 +11,8 @@ use super::skew::uneven;
 use crate::jobs::report::JobReport;
 use crate::jobs::steps::RunningJob;
 use crate::jobs::success::success_bytes;
-use crate::plan::mapreduce::{MapReduceSpec, OutputForm, joined_bytes};
-use gristmill_base::error::{Error, Kind, Result};
+use crate::plan::mapreduce::{MapReduceSpec, OutputForm, UserCodeCommand, joined_bytes};
+use gristmill_base::error::{Error, JobOption, Kind, Result};
 use gristmill_storage::objects::Upload;
 use gristmill_tasks::spill::SpilledRun;
 use gristmill_tasks::task::{UserTaskFile, UserTaskReport, key_types, too_many_files};
@@ -131,6 +131,18 @@ impl MapReduceOutcome {
             return failed("prove the output", message);
         }
         Ok(())
+    }
+
+    /// Fails where more rows cannot be read, in all, than may be left out: each task has counted its own.
+    pub(super) fn check_bad_rows(&self, spec: &MapReduceSpec) -> Result<()> {
+        let bad_rows = self.maps.sum.skipped;
+        if spec.command != UserCodeCommand::Native || bad_rows <= spec.skip_bad {
+            return Ok(());
+        }
+        let message = format!("{bad_rows} rows have more fields than the header, or fewer");
+        let all = JobOption::SkipBad.count(bad_rows);
+        Err(Error::new(Kind::BadInput, "read the input", message)
+            .advise_options("correct the rows, or leave all of them out: give {}", [all]))
     }
 
     /// Fails where the tasks made more files, together, than there may be.

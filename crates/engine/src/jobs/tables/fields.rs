@@ -23,6 +23,7 @@ pub(in crate::jobs) struct FieldsAsked<'a> {
     pub(in crate::jobs) csv: bool,
     pub(in crate::jobs) tsv: bool,
     pub(in crate::jobs) no_header: bool,
+    pub(in crate::jobs) skip_bad: Option<usize>,
     pub(in crate::jobs) separator: Option<&'a str>,
 }
 
@@ -61,16 +62,17 @@ impl FieldsAsked<'_> {
 
     fn form(self) -> Result<Option<RowsForm>> {
         if !self.csv && !self.tsv {
-            return match self.no_header {
-                true => Err(wrong("no_header is for tables: lines have no header")
-                    .advise("leave it out, or say that the input is csv or tsv")),
-                false => Ok(None),
+            let why = match (self.no_header, self.skip_bad) {
+                (false, None) => return Ok(None),
+                (true, _) => "no_header is for tables: lines have no header",
+                (false, Some(_)) => "skip_bad is for tables: lines are never bad",
             };
+            return Err(wrong(why).advise("leave it out, or say that the input is csv or tsv"));
         }
         Ok(Some(RowsForm {
             delimiter: delimiter_of((self.csv, self.tsv), self.separator)?,
             no_header: self.no_header,
-            skip_bad: 0,
+            skip_bad: self.skip_bad.unwrap_or(0) as u64,
         }))
     }
 
@@ -92,24 +94,24 @@ impl FieldsAsked<'_> {
     ///
     /// # Errors
     /// The options do not go together.
-    pub(in crate::jobs) fn fields(self, table: Option<&InputTable>) -> Result<Fields> {
+    pub(in crate::jobs) fn fields(self, table: Option<&InputTable>) -> Result<RecordFields> {
         Ok(match self.form()? {
-            Some(_) => Fields::Table(table.cloned().map(Box::new)),
-            None => Fields::Lines(self.separator_byte()?),
+            Some(_) => RecordFields::Table(table.cloned().map(Box::new)),
+            None => RecordFields::Lines(self.separator_byte()?),
         })
     }
 }
 
 /// The fields of the records of an input.
 #[derive(Debug)]
-pub(in crate::jobs) enum Fields {
+pub(in crate::jobs) enum RecordFields {
     /// Of rows of a table; nothing is known of it before its header was read.
     Table(Option<Box<InputTable>>),
     /// Of lines, with what stands between them.
     Lines(Option<u8>),
 }
 
-impl Fields {
+impl RecordFields {
     /// The numbers of the columns that some words name, each of which may name several, from 0 on.
     ///
     /// # Errors
@@ -125,9 +127,9 @@ impl Fields {
     /// There is none of this name.
     pub(in crate::jobs) fn column(&self, name: &[u8]) -> Result<usize> {
         match self {
-            Fields::Table(Some(table)) if table.keys.columns > 0 => table.column(name),
-            Fields::Table(_) => Ok(0), // there are no rows
-            Fields::Lines(_) => {
+            RecordFields::Table(Some(table)) if table.keys.columns > 0 => table.column(name),
+            RecordFields::Table(_) => Ok(0), // there are no rows
+            RecordFields::Lines(_) => {
                 let text = String::from_utf8_lossy(name);
                 let number = text.strip_prefix('#').unwrap_or(&text).parse::<usize>();
                 let number = number.ok().filter(|number| *number > 0);
@@ -143,29 +145,29 @@ impl Fields {
     /// The name of a column; `None` where columns have none.
     pub(in crate::jobs) fn name(&self, column: usize) -> Option<&[u8]> {
         match self {
-            Fields::Table(Some(table)) => table.names.get(column).map(Vec::as_slice),
-            Fields::Table(None) | Fields::Lines(_) => None,
+            RecordFields::Table(Some(table)) => table.names.get(column).map(Vec::as_slice),
+            RecordFields::Table(None) | RecordFields::Lines(_) => None,
         }
     }
 
     /// How many columns there are; 0 where that differs from record to record, or there is no record.
     pub(in crate::jobs) fn width(&self) -> usize {
         match self {
-            Fields::Table(Some(table)) => table.keys.columns,
-            Fields::Table(None) | Fields::Lines(_) => 0,
+            RecordFields::Table(Some(table)) => table.keys.columns,
+            RecordFields::Table(None) | RecordFields::Lines(_) => 0,
         }
     }
 
     /// Whether the output has a header.
     pub(in crate::jobs) fn has_header(&self) -> bool {
-        matches!(self, Fields::Table(Some(table)) if !table.names.is_empty())
+        matches!(self, RecordFields::Table(Some(table)) if !table.names.is_empty())
     }
 
     /// What each part of whole rows begins with: the header, as it was found first, with its end.
     pub(in crate::jobs) fn header(&self) -> Vec<u8> {
         match self {
-            Fields::Table(Some(table)) => table.header_row(),
-            Fields::Table(None) | Fields::Lines(_) => Vec::new(),
+            RecordFields::Table(Some(table)) => table.header_row(),
+            RecordFields::Table(None) | RecordFields::Lines(_) => Vec::new(),
         }
     }
 
@@ -181,24 +183,24 @@ impl Fields {
         let field = record.fields.get(column).cloned().unwrap_or_default();
         let field = record.bytes.get(field).unwrap_or_default();
         match self {
-            Fields::Table(_) => value_of(field, room),
-            Fields::Lines(_) => field,
+            RecordFields::Table(_) => value_of(field, room),
+            RecordFields::Lines(_) => field,
         }
     }
 
     /// What writes records with such fields.
-    pub(in crate::jobs) fn writer(&self) -> FieldWriter {
+    pub(in crate::jobs) fn writer(&self) -> RecordWriter {
         match self {
-            Fields::Table(table) => {
+            RecordFields::Table(table) => {
                 let keys = table.as_ref().map(|table| &table.keys);
-                FieldWriter {
+                RecordWriter {
                     delimiter: keys.map_or(b',', |keys| keys.delimiter),
                     quotes: true,
                     ending: keys.map_or_else(|| "\n".to_owned(), |keys| keys.ending.clone()),
                     fields: 0,
                 }
             }
-            Fields::Lines(separator) => FieldWriter {
+            RecordFields::Lines(separator) => RecordWriter {
                 delimiter: separator.unwrap_or(BETWEEN),
                 quotes: false,
                 ending: "\n".to_owned(),
@@ -210,15 +212,15 @@ impl Fields {
 
 /// Writes records, field by field.
 #[derive(Debug, Clone)]
-pub(in crate::jobs) struct FieldWriter {
+pub(in crate::jobs) struct RecordWriter {
     delimiter: u8,
     quotes: bool,
     ending: String,
-    /// Fields of the record so far.
+    /// RecordFields of the record so far.
     fields: usize,
 }
 
-impl FieldWriter {
+impl RecordWriter {
     /// Writes the next field.
     pub(in crate::jobs) fn field(&mut self, value: &[u8], out: &mut Vec<u8>) {
         match self.fields {

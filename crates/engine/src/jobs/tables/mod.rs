@@ -9,7 +9,7 @@ mod requested_keys;
 
 pub(in crate::jobs) use self::columns::InputTable;
 pub(in crate::jobs) use self::cuts::Starts;
-pub(in crate::jobs) use self::fields::{FieldWriter, Fields, FieldsAsked};
+pub(in crate::jobs) use self::fields::{FieldsAsked, RecordFields, RecordWriter};
 pub(in crate::jobs) use self::header::{beginning, beginning_of_file};
 pub(in crate::jobs) use self::keys_asked::KeysAsked;
 pub(in crate::jobs) use self::requested_keys::{RequestedKey, asked_in_all, name_tables, wrong};

@@ -15,7 +15,7 @@ use gristmill_grep::Pattern;
 
 use super::largest::Largest;
 use super::operator::{Combined, Mapper, Operator, Pairs, Records, Reducer};
-use super::part_writer::PartWriter;
+use super::part_writer::PartFiles;
 use super::words::{LetterCase, each_token, each_word_of};
 use crate::merge::groups::MergedGroups;
 use crate::spill::counts::Counts;
@@ -96,7 +96,7 @@ struct CountingReducer<'o> {
 }
 
 impl CountingReducer<'_> {
-    fn write(&mut self, key: &[u8], number: i64, part: &mut PartWriter) -> Result<()> {
+    fn write(&mut self, key: &[u8], number: i64, part: &mut PartFiles) -> Result<()> {
         self.line.clear();
         self.operator.line.write(key, number, &mut self.line);
         part.record(&self.line)
@@ -104,7 +104,7 @@ impl CountingReducer<'_> {
 }
 
 impl Reducer for CountingReducer<'_> {
-    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartWriter) -> Result<bool> {
+    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartFiles) -> Result<bool> {
         if !groups.next_aggregate(&Aggregate::Sum, self.memory, &mut self.result)? {
             return Ok(false);
         }
@@ -118,7 +118,7 @@ impl Reducer for CountingReducer<'_> {
         Ok(true)
     }
 
-    fn end(&mut self, part: &mut PartWriter) -> Result<()> {
+    fn end(&mut self, part: &mut PartFiles) -> Result<()> {
         let largest = std::mem::replace(&mut self.largest, Largest::new(None, 0));
         for (key, number) in largest.sorted() {
             self.write(&key, number, part)?;

@@ -71,7 +71,7 @@ pub struct FirstRecords {
     groups: HashTable<FirstOfGroup>,
     seen: Combined,
     /// A pair that is given away at once.
-    room: Entry,
+    room: HeldRecord,
 }
 
 impl FirstRecords {
@@ -83,7 +83,7 @@ impl FirstRecords {
             held: 0,
             groups: HashTable::new(),
             seen: Combined::default(),
-            room: Entry::default(),
+            room: HeldRecord::default(),
         }
     }
 
@@ -106,7 +106,7 @@ impl FirstRecords {
     }
 
     fn take(&mut self, number: u64, record: &NextRecord<'_>, pairs: &mut Pairs<'_>) -> Result<()> {
-        let needed = Entry::bytes_for(record) + GROUP_BYTES + record.group.len();
+        let needed = HeldRecord::bytes_for(record) + GROUP_BYTES + record.group.len();
         if self.held + needed > self.memory {
             self.give(pairs)?;
         }
@@ -159,11 +159,11 @@ impl FirstRecords {
 struct FirstOfGroup {
     key: Box<[u8]>,
     /// The greatest is on top.
-    kept: BinaryHeap<Entry>,
+    kept: BinaryHeap<HeldRecord>,
     /// What has the same code as that, and comes behind it.
-    tied: Vec<Entry>,
+    tied: Vec<HeldRecord>,
     /// As many as are wanted were given away, of which this was the last.
-    bound: Option<Entry>,
+    bound: Option<HeldRecord>,
     /// Bytes of all of that.
     held: usize,
 }
@@ -182,7 +182,7 @@ impl FirstOfGroup {
     /// Whether a record that comes after all others may be among the first.
     #[inline]
     fn may_take(&self, code: &[u8], wanted: FirstWanted) -> bool {
-        let may = |last: &Entry| match code.cmp(last.code()) {
+        let may = |last: &HeldRecord| match code.cmp(last.code()) {
             Ordering::Less => true,
             Ordering::Equal => wanted.ties,
             Ordering::Greater => false,
@@ -195,16 +195,16 @@ impl FirstOfGroup {
     /// Takes a record that may be among the first.
     fn take(&mut self, record: &NextRecord<'_>, wanted: FirstWanted) {
         if self.kept.len() < wanted.most {
-            let entry = Entry::of(record);
+            let entry = HeldRecord::of(record);
             self.held += entry.held();
             self.kept.push(entry);
         } else if self.is_last(record.code) {
-            let entry = Entry::of(record);
+            let entry = HeldRecord::of(record);
             self.held += entry.held();
             self.tied.push(entry);
         } else if let Some(mut last) = self.kept.peek_mut() {
             if wanted.ties {
-                let entry = Entry::of(record);
+                let entry = HeldRecord::of(record);
                 self.held += entry.held();
                 self.tied.push(std::mem::replace(&mut *last, entry));
             } else {
@@ -219,7 +219,7 @@ impl FirstOfGroup {
             .last()
             .is_some_and(|tied| !self.is_last(tied.code()))
         {
-            self.held -= self.tied.iter().map(Entry::held).sum::<usize>();
+            self.held -= self.tied.iter().map(HeldRecord::held).sum::<usize>();
             self.tied.clear();
         }
     }
@@ -238,24 +238,24 @@ impl FirstOfGroup {
             pairs.give(&self.key, entry.order(), entry.record())?;
         }
         if kept.len() >= wanted.most {
-            self.bound = kept.into_iter().next_back().map(Entry::without_record);
+            self.bound = kept.into_iter().next_back().map(HeldRecord::without_record);
         }
-        self.held = GROUP_BYTES + self.key.len() + self.bound.as_ref().map_or(0, Entry::held);
+        self.held = GROUP_BYTES + self.key.len() + self.bound.as_ref().map_or(0, HeldRecord::held);
         Ok(())
     }
 }
 
 /// A record that is held back: its order, its position, its bytes. Entries compare by that.
 #[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
+struct HeldRecord {
     bytes: Vec<u8>,
     /// Where the position begins.
     order: usize,
 }
 
-impl Entry {
+impl HeldRecord {
     fn of(record: &NextRecord<'_>) -> Self {
-        let mut entry = Entry::default();
+        let mut entry = HeldRecord::default();
         entry.set(record);
         entry
     }
@@ -324,13 +324,13 @@ mod tests {
                 group.take(&record, wanted);
             }
         }
-        let held = group.kept.iter().chain(&group.tied).map(Entry::held);
+        let held = group.kept.iter().chain(&group.tied).map(HeldRecord::held);
         assert_eq!(group.held, GROUP_BYTES + held.sum::<usize>());
         let mut kept = group.kept.into_sorted_vec();
         group.tied.sort_unstable();
         kept.append(&mut group.tied);
         assert!(kept.iter().all(|entry| entry.record() == b"record\n"));
-        let position = |entry: &Entry| {
+        let position = |entry: &HeldRecord| {
             let bytes = &entry.bytes[entry.order..][..POSITION_BYTES];
             u64::from_be_bytes(bytes.try_into().unwrap())
         };

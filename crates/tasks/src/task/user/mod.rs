@@ -43,9 +43,9 @@ pub use first_records::{FirstRecords, FirstWanted, NextRecord};
 pub use native::{NativeExecutor, NativeSplit};
 pub use node_environment::NodeEnvironment;
 pub use operator::{Combined, Mapper, Operator, Pairs, RecordForm, Records, Reducer};
-pub use part_writer::{PartWriter, too_many_files};
+pub use part_writer::{PartFiles, too_many_files};
 pub use processes::ProcessPoolExecutor;
-pub use record_reader::NOT_DECODED;
+pub use record_reader::{LEFT_OUT, NOT_DECODED};
 pub use spec::{
     LargestGroup, UserAttemptSpec, UserTaskFile, UserTaskKind, UserTaskReport, feed_of,
 };

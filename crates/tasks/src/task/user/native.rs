@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::executor::UserTaskExecutor;
 use super::executor_spec::{ExecutorKind, ExecutorSpec};
 use super::operator::{Operator, Pairs, RecordForm};
-use super::part_writer::{FilePlace, PartWriter};
-use super::record_reader::RecordReader;
+use super::part_writer::{FilePlace, PartFiles};
+use super::record_reader::SplitReader;
 use super::spec::{UserAttemptSpec, UserTaskKind, UserTaskReport, feed_of};
 use super::split::SplitData;
 use crate::merge::groups::MergedGroups;
@@ -23,7 +23,7 @@ use crate::task::attempt::TaskAttempt;
 use gristmill_base::error::{Error, Result};
 use gristmill_storage::stores::Stores;
 
-/// Bytes of the pairs of a reduce between two signs of life.
+/// Bytes of the pairs of a reduce, and of what it writes, between two signs of life.
 const BYTES_A_BEAT: u64 = 1 << 18;
 
 /// Bits of a position for the records of a split.
@@ -89,7 +89,7 @@ impl NativeExecutor {
             collector: &mut collector,
             progress: &alive,
         };
-        let mut reader = RecordReader {
+        let mut reader = SplitReader {
             store: &self.store,
             form,
             input: split.input,
@@ -128,7 +128,7 @@ impl NativeExecutor {
         let mut groups = MergedGroups::new(feed, self.operator.key_form(), |_, _| ());
         self.store.disk().create_directory(&spec.output)?;
         let files_max = self.operator.files_max();
-        let mut part = PartWriter::new(FilePlace {
+        let mut part = PartFiles::new(FilePlace {
             disk: self.store.disk().clone(),
             folder: spec.output.clone(),
             buffer_bytes: spec.buffer_bytes,
@@ -139,12 +139,13 @@ impl NativeExecutor {
             part.begin(format!("part-r-{partition:05}"))?;
         }
         let mut reducer = self.operator.reducer(spec.chunk_bytes)?;
-        let mut told = 0;
+        let (mut looked, mut told) = (0, 0);
         while reducer.next(&mut groups, &mut part)? {
             let (_, bytes) = groups.seen();
-            if bytes - told >= BYTES_A_BEAT {
+            let done = bytes + part.written();
+            if done - looked >= BYTES_A_BEAT {
                 attempt.progress(bytes - told)?;
-                told = bytes;
+                (looked, told) = (done, bytes);
             }
         }
         reducer.end(&mut part)?;

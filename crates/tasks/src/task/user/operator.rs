@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::part_writer::PartWriter;
+use super::part_writer::PartFiles;
 use crate::hadoop::partition::HadoopPartitioner;
 use crate::merge::groups::{KeyForm, MergedGroups};
 use crate::spill::Progress;
@@ -39,7 +39,7 @@ pub trait Operator: Debug + Send + Sync {
         &[]
     }
 
-    /// Where reducers [name](PartWriter::begin) the files that they write, and there are no parts: how many files one may write.
+    /// Where reducers [name](PartFiles::begin) the files that they write, and there are no parts: how many files one may write.
     fn files_max(&self) -> Option<u64> {
         None
     }
@@ -80,13 +80,13 @@ pub trait Reducer {
     ///
     /// # Errors
     /// The group does not fit in memory, or cannot be read or written.
-    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartWriter) -> Result<bool>;
+    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartFiles) -> Result<bool>;
 
     /// Writes what comes behind all groups.
     ///
     /// # Errors
     /// It cannot be written.
-    fn end(&mut self, _part: &mut PartWriter) -> Result<()> {
+    fn end(&mut self, _part: &mut PartFiles) -> Result<()> {
         Ok(())
     }
 }

@@ -16,12 +16,14 @@ use gristmill_storage::{Caching, LocalDisk};
 
 /// Writes the records of a part, or of files that are named.
 #[derive(Debug)]
-pub struct PartWriter {
+pub struct PartFiles {
     place: FilePlace,
     /// The file that is written, with its name and its records so far.
     file: Option<(PathBuf, Sequential, u64)>,
     /// Those that are whole.
     whole: Vec<UserTaskFile>,
+    /// Bytes of records so far, of all files.
+    written: u64,
 }
 
 /// Where files go, and what they have in common.
@@ -38,14 +40,20 @@ pub(super) struct FilePlace {
     pub(super) files_max: u64,
 }
 
-impl PartWriter {
+impl PartFiles {
     /// Writes files to this place.
     pub(super) fn new(place: FilePlace) -> Self {
-        PartWriter {
+        PartFiles {
             place,
             file: None,
             whole: Vec::new(),
+            written: 0,
         }
+    }
+
+    /// Bytes of records so far, of all files.
+    pub(super) fn written(&self) -> u64 {
+        self.written
     }
 
     /// Ends the file before, and begins one of this name, which no other file of the output has.
@@ -77,6 +85,7 @@ impl PartWriter {
             return Err(Error::bug("write the output", "no file was begun"));
         };
         *records += 1;
+        self.written += record.len() as u64;
         file.append(record)
     }
 
@@ -113,9 +122,9 @@ mod tests {
     use super::*;
     use gristmill_storage::memory::Memory;
 
-    fn writer(store: &Memory, files_max: u64) -> PartWriter {
+    fn writer(store: &Memory, files_max: u64) -> PartFiles {
         store.create_directory("/out".as_ref()).unwrap();
-        PartWriter::new(FilePlace {
+        PartFiles::new(FilePlace {
             disk: Arc::new(store.clone()),
             folder: "/out".into(),
             buffer_bytes: 1 << 16,

@@ -15,9 +15,9 @@ use gristmill_grep::encoding_of;
 
 use super::operator::{RecordForm, Records};
 use super::spec::UserTaskReport;
-use crate::spill::Progress;
 use crate::spill::in_order::InOrder;
 use crate::spill::rows::{First, RowReader, RowSink, TableRow};
+use crate::spill::{LeftOut, Progress};
 use crate::split::lines::LineOptions;
 use crate::split::text::{codec_of, open_lines};
 use crate::task::attempt::TaskAttempt;
@@ -39,11 +39,14 @@ const BLOCK_BYTES: usize = 1 << 20;
 /// The counters' group of files that are not UTF-8, nor anything like it. The job tells them as warnings.
 pub const NOT_DECODED: &str = "Files that are not decoded";
 
+/// That of rows that are left out: what is wrong with each, and where it is.
+pub const LEFT_OUT: &str = "Rows that are left out";
+
 /// Takes records.
 type Take<'t> = &'t mut dyn FnMut(&Records<'_>) -> Result<()>;
 
 /// Reads the pieces of a split, one after the other.
-pub(super) struct RecordReader<'a> {
+pub(super) struct SplitReader<'a> {
     pub(super) store: &'a Stores,
     pub(super) form: &'a RecordForm,
     /// The number of the input.
@@ -58,7 +61,7 @@ pub(super) struct RecordReader<'a> {
     pub(super) report: UserTaskReport,
 }
 
-impl RecordReader<'_> {
+impl SplitReader<'_> {
     /// Hands on the records of a piece.
     ///
     /// # Errors
@@ -178,11 +181,23 @@ impl RecordReader<'_> {
             longest: self.longest,
             progress: &|bytes| attempt.progress(bytes),
         };
-        RowReader::new(table)?.read(self.store, source, first, &mut rows)?;
-        self.report.records_in += rows.position - self.position;
+        let mut reader = RowReader::new(table)?;
+        reader.read(self.store, source, first, &mut rows)?;
+        let position = rows.position;
+        self.leave_out(&reader.left_out);
+        self.report.records_in += position - self.position;
         self.report.bytes_in += piece.bytes;
-        self.position = rows.position;
+        self.position = position;
         Ok(())
+    }
+
+    /// Tells of rows that are no rows of the table.
+    fn leave_out(&mut self, left_out: &LeftOut) {
+        self.report.skipped += left_out.bad_rows;
+        if left_out.bad_rows > 0 {
+            let named = self.report.counters.entry(LEFT_OUT.into()).or_default();
+            named.extend(left_out.first.iter().map(|row| (row.clone(), 1)));
+        }
     }
 }
 
