@@ -1,4 +1,6 @@
 //! Native jobs: an operator over the records of files. How their inputs are split follows from the inputs and the options alone.
+//!
+//! Decision: docs/decisions/native-operators.md.
 
 use std::fmt::Debug;
 use std::sync::Arc;

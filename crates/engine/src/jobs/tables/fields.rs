@@ -216,7 +216,7 @@ pub(in crate::jobs) struct RecordWriter {
     delimiter: u8,
     quotes: bool,
     ending: String,
-    /// RecordFields of the record so far.
+    /// Fields of the record so far.
     fields: usize,
 }
 

@@ -7,6 +7,8 @@
 //! Records are lines, lines with fields, or rows of a table, of one input or of several, which have numbers. A mapper may bring
 //! values of equal keys together before it gives them away. A job's file in the engine has its options, and makes its operator of
 //! them; [`NativeExecutor`](super::NativeExecutor) reads, spills, merges and writes for all.
+//!
+//! Decision: docs/decisions/native-operators.md.
 
 use std::fmt::Debug;
 use std::ops::Range;
