@@ -75,7 +75,8 @@ def test_help_of_an_option(command: str, option: Option) -> None:
     if not option.positional:
         assert f"--{option.name.replace('_', '-')}" in shown
         environment = f" [env: {option.environment}]" if option.environment else ""
-        assert f"[default: {option.default}]{environment}" in shown
+        default = f"default: {option.default}" if option.default else "must be given"
+        assert f"[{default}]{environment}" in shown
 
 
 def test_help_of_the_demo() -> None:
