@@ -182,7 +182,7 @@ COUNTED = (
     case("split", "split --by 1 {in}/text {out}"),
     case(
         "split-overwrite",
-        "split --by 1 {in}/lines {out}",
+        "split --csv --by name {in}/users.csv {out}",
         "split --by 1 {in}/text {out} --overwrite",
     ),
     case("wordcount-nothing", "wordcount {in}/nothing {out} --parts 2"),

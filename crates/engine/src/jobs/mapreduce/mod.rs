@@ -189,11 +189,11 @@ fn run(job: &mut RunningJob<'_>, definition: &JobDefinition) -> Result<()> {
     let outcome = std::mem::take(&mut *lock(&outcome));
     job.report.user_counters.clone_from(&outcome.counters);
     native::tell_encodings(&mut job.report);
-    native::tell_left_out(&mut job.report, outcome.maps.sum.skipped);
     unless_changed(&context, ended)?;
     outcome.check_bad_rows(spec)?;
     outcome.prove(spec)?;
     outcome.check_files(spec)?;
+    native::tell_left_out(&mut job.report, outcome.maps.sum.skipped);
     destination.commit(job, definition, (attempts, outcome))
 }
 
