@@ -251,7 +251,7 @@ def test_bad_rows_may_be_left_out(tmp_path: Path) -> None:
     assert sum(int(row.split(",")[1]) for row in rows) == 999_990
     assert len(found["left_out"]) == 10
     assert "the row has 1 field" in found["left_out"][0]
-    assert "skip_bad is for tables" in failure(
+    assert "skip-bad is for tables" in failure(
         "group", "--skip-bad", "1", tmp_path / "in.csv", status=2
     )
 
