@@ -825,7 +825,9 @@ def group(
         >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     _ = Path(folder, "table").write_text("city,price\nRome,2\nBern,0.5\nRome,3\n")
-        ...     report = gristmill.group(f"{folder}/table", output=f"{folder}/out", csv=True, by=["city"], sum=["price"])
+        ...     report = gristmill.group(
+        ...         f"{folder}/table", output=f"{folder}/out", csv=True, by=["city"], sum=["price"]
+        ...     )
         ...     print(Path(folder, "out").read_text(), end="")
         city,price_sum
         Bern,0.5
@@ -957,7 +959,9 @@ def top_records(
         >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     _ = Path(folder, "table").write_text("city,price\nRome,2\nBern,0.5\nRome,30\n")
-        ...     report = gristmill.top_records(2, f"{folder}/table", output=f"{folder}/out", csv=True, key="price:num:desc")
+        ...     report = gristmill.top_records(
+        ...         2, f"{folder}/table", output=f"{folder}/out", csv=True, key="price:num:desc"
+        ...     )
         ...     print(Path(folder, "out").read_text(), end="")
         city,price
         Rome,30
@@ -1074,7 +1078,12 @@ def join(
         ...     _ = Path(folder, "orders").write_text("city,price\nRome,2\nBern,0.5\nRome,3\n")
         ...     _ = Path(folder, "cities").write_text("name,country\nRome,IT\nOslo,NO\n")
         ...     report = gristmill.join(
-        ...         f"{folder}/orders", f"{folder}/cities", output=f"{folder}/out", csv=True, by=["city=name"], how="left"
+        ...         f"{folder}/orders",
+        ...         f"{folder}/cities",
+        ...         output=f"{folder}/out",
+        ...         csv=True,
+        ...         by=["city=name"],
+        ...         how="left",
         ...     )
         ...     print(Path(folder, "out").read_text(), end="")
         city,price,country

@@ -86,7 +86,9 @@ impl Described for GroupSpec {
 >>> from pathlib import Path
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     _ = Path(folder, "table").write_text("city,price\nRome,2\nBern,0.5\nRome,3\n")
-...     report = gristmill.group(f"{folder}/table", output=f"{folder}/out", csv=True, by=["city"], sum=["price"])
+...     report = gristmill.group(
+...         f"{folder}/table", output=f"{folder}/out", csv=True, by=["city"], sum=["price"]
+...     )
 ...     print(Path(folder, "out").read_text(), end="")
 city,price_sum
 Bern,0.5

@@ -95,7 +95,9 @@ impl Described for TopSpec {
 >>> from pathlib import Path
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     _ = Path(folder, "table").write_text("city,price\nRome,2\nBern,0.5\nRome,30\n")
-...     report = gristmill.top_records(2, f"{folder}/table", output=f"{folder}/out", csv=True, key="price:num:desc")
+...     report = gristmill.top_records(
+...         2, f"{folder}/table", output=f"{folder}/out", csv=True, key="price:num:desc"
+...     )
 ...     print(Path(folder, "out").read_text(), end="")
 city,price
 Rome,30

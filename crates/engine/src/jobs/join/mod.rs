@@ -91,7 +91,12 @@ impl Described for JoinSpec {
 ...     _ = Path(folder, "orders").write_text("city,price\nRome,2\nBern,0.5\nRome,3\n")
 ...     _ = Path(folder, "cities").write_text("name,country\nRome,IT\nOslo,NO\n")
 ...     report = gristmill.join(
-...         f"{folder}/orders", f"{folder}/cities", output=f"{folder}/out", csv=True, by=["city=name"], how="left"
+...         f"{folder}/orders",
+...         f"{folder}/cities",
+...         output=f"{folder}/out",
+...         csv=True,
+...         by=["city=name"],
+...         how="left",
 ...     )
 ...     print(Path(folder, "out").read_text(), end="")
 city,price,country
