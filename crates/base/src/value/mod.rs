@@ -56,6 +56,7 @@ pub mod read;
 pub mod skip;
 #[cfg(test)]
 mod tests;
+mod value_writer;
 pub mod write;
 
 pub use cell::{number_of_cell, write_cell};
@@ -64,7 +65,7 @@ pub use display::display;
 pub use hash::{hash, partition};
 pub use read::{Token, ValueReader};
 pub use skip::{prefix, skip};
-pub use write::ValueWriter;
+pub use value_writer::ValueWriter;
 
 use crate::{Error, Kind};
 
