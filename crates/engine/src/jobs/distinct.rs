@@ -10,8 +10,8 @@
 
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, one_if_sorted, wrong_option};
-use super::tables::{FieldsAsked, InputTable, KeysAsked, RecordsAsked};
-use crate::plan::table::{CommandSpec, Common, argument, option, options};
+use super::tables::{InputTable, KeysAsked, RecordsAsked, record_options};
+use crate::plan::table::{CommandSpec, Common, argument, option};
 use gristmill_base::aggregate::Aggregate;
 use gristmill_base::error::{Error, Result};
 use gristmill_base::record::table::without_end;
@@ -28,17 +28,13 @@ use gristmill_tasks::task::{
 /// The column that has how often a row occurs.
 const COUNT: &[u8] = b"count";
 
-options! {
+record_options! {
+    keyed output,
     /// Options of `distinct`, as given.
     pub(in crate::jobs) struct DistinctSpec {
         inputs: Vec<Location> = argument(
             "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
         ),
-        output: Option<Location> = option(
-            "standard output",
-            "The file to write. If it exists, the finished output replaces it in one step, also if it is an input. With --parts: \
-             a new directory.",
-        ).short("o"),
         key: Vec<String> = option(
             "the whole line; of a table, all columns",
             "Keep one record of each key. With --csv or --tsv, columns with commas between them, by name or number: id,city; add \
@@ -52,32 +48,10 @@ options! {
         ),
         repeated: bool = option("off", "Only what occurs more than once."),
         once: bool = option("off", "Only what occurs once."),
-        csv: bool = option(
-            "off",
-            "The input is a table with commas, quotes and a header; the output begins with the header.",
-        ),
-        tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
-        no_header: bool = option("off", "The table has no header: columns have numbers, from 1 on."),
-        skip_bad: Option<usize> = option(
-            "none",
-            "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row without a header.",
-        ),
-        field_separator: Option<String> = option(
-            "a field begins at the first blank after a byte that is not a blank",
-            "The byte between fields; \\t is a tab, \\0 is NUL.",
-        ).short("t"),
         numeric_sort: bool = option("off", "Keys are equal if they are equal numbers: 1, 1.0, 01.").short("n"),
         general_numeric_sort: bool = option("off", "The same for numbers as C reads them: 1e3, 0x10, inf.").short("g"),
         ignore_case: bool = option("off", "Take a to z as A to Z.").short("f"),
         ignore_leading_blanks: bool = option("off", "Skip blanks at the beginning of keys.").short("b"),
-        sorted: bool = option(
-            "off",
-            "The whole output is in the order of the keys, as one task writes it; else, of more than 256 MB of input, each part is.",
-        ),
-        parts: Option<usize> = option(
-            "one file",
-            "Write the output as N files, part-r-00000 and so on, in a directory. The hash of a key decides its part.",
-        ),
     }
 }
 
@@ -105,16 +79,6 @@ b
 }
 
 impl DistinctSpec {
-    fn asked(&self) -> FieldsAsked<'_> {
-        FieldsAsked {
-            csv: self.csv,
-            tsv: self.tsv,
-            no_header: self.no_header,
-            skip_bad: self.skip_bad,
-            separator: self.field_separator.as_deref(),
-        }
-    }
-
     fn keys(&self) -> KeysAsked<'_> {
         let flags = [
             (self.numeric_sort, 'n'),

@@ -11,13 +11,11 @@ use std::borrow::Cow;
 
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, one_if_sorted, wrong_option};
-use super::tables::{FieldsAsked, InputTable, RecordFields, RecordWriter, RecordsAsked};
-use crate::plan::table::{CommandSpec, Common, argument, option, options};
+use super::tables::{InputTable, RecordFields, RecordWriter, RecordsAsked, record_options};
+use crate::plan::table::{CommandSpec, Common, argument, option};
 use gristmill_base::aggregate::Aggregate;
 use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
-use gristmill_base::value::{
-    Token, ValueReader, ValueWriter, display, number_of_cell, skip, write, write_cell,
-};
+use gristmill_base::value::{Token, ValueReader, display, number_of_cell, skip, write, write_cell};
 use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
 use gristmill_tasks::task::{
@@ -27,17 +25,13 @@ use gristmill_tasks::task::{
 /// Characters of a cell that an error shows.
 const SHOWN_CHARS: usize = 60;
 
-options! {
+record_options! {
+    keyed output,
     /// Options of `group`, as given.
     pub(in crate::jobs) struct GroupSpec {
         inputs: Vec<Location> = argument(
             "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
         ),
-        output: Option<Location> = option(
-            "standard output",
-            "The file to write. If it exists, the finished output replaces it in one step, also if it is an input. With --parts: \
-             a new directory.",
-        ).short("o"),
         by: Vec<String> = option(
             "all rows are one group",
             "The columns whose values make a group, with commas between them: by name, or by number from 1 on. Repeatable.",
@@ -52,25 +46,6 @@ options! {
         distinct: Vec<String> = option("none", "Columns whose different values are counted."),
         first: Vec<String> = option("none", "Columns to take the first value of, in the order of the input."),
         last: Vec<String> = option("none", "Columns to take the last value of."),
-        csv: bool = option("off", "The input is a table with commas, quotes and a header; so is the output."),
-        tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
-        no_header: bool = option("off", "The table has no header: columns have numbers, from 1 on."),
-        skip_bad: Option<usize> = option(
-            "none",
-            "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row without a header.",
-        ),
-        field_separator: Option<String> = option(
-            "blanks",
-            "The byte between fields of lines, or of a table; \\t is a tab, \\0 is NUL.",
-        ).short("t"),
-        sorted: bool = option(
-            "off",
-            "The whole output is in the order of the keys, as one task writes it; else, of more than 256 MB of input, each part is.",
-        ),
-        parts: Option<usize> = option(
-            "one file",
-            "Write the output as N files, part-r-00000 and so on, in a directory. The hash of a key decides its part.",
-        ),
     }
 }
 
@@ -101,16 +76,6 @@ Rome,5
 }
 
 impl GroupSpec {
-    fn asked(&self) -> FieldsAsked<'_> {
-        FieldsAsked {
-            csv: self.csv,
-            tsv: self.tsv,
-            no_header: self.no_header,
-            skip_bad: self.skip_bad,
-            separator: self.field_separator.as_deref(),
-        }
-    }
-
     /// The figures that are asked for, in the order of the columns of the output.
     fn figures(&self, fields: &RecordFields) -> Result<Vec<Figure>> {
         let mut figures = Vec::new();
@@ -379,13 +344,7 @@ impl Mapper for GroupMapper<'_> {
             fields,
             ..
         } = self.group;
-        self.key.clear();
-        let mut key = ValueWriter::new(&mut self.key);
-        key.begin_tuple()?;
-        for column in by {
-            key.bytes(fields.value(record, *column, &mut self.room));
-        }
-        key.end_tuple();
+        fields.write_key(record, by, &mut self.room, &mut self.key)?;
         self.value.clear();
         for figure in figures {
             match figure.column {

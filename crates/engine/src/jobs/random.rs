@@ -1,14 +1,15 @@
 //! Random keys of records: the order of `shuf`, and what `sample` draws by.
 //!
 //! ```text
-//!   seed ──SHA-256, 16 bytes──▶ key of SipHash-2-4
-//!   number of the file, offset in it ──SipHash──▶ 128 bits
+//!   seed ──SHA-256, 8 bytes──▶ seed of XXH3
+//!   number of the file, offset in it ──XXH3──▶ 128 bits
 //! ```
 //!
 //! The rule that must hold: a record's key depends on the seed, on which file of the input it is in and on where it begins
 //! there, and on nothing else: not on how the input is cut, nor on who reads it. The offset is one of decoded bytes.
 
 use sha2::{Digest, Sha256};
+use twox_hash::XxHash3_128;
 
 use gristmill_base::error::Result;
 use gristmill_tasks::merge::groups::MergedGroups;
@@ -23,7 +24,7 @@ pub(super) const POSITION_BYTES: usize = 12;
 /// Whole records, one by one, with random keys.
 #[derive(Debug)]
 pub(super) struct RandomRecords {
-    key: (u64, u64),
+    seed: u64,
     /// Whether they are lines that come many at once.
     many: bool,
 }
@@ -56,12 +57,9 @@ impl RandomRecords {
     /// Random keys of this seed, or of the usual one.
     pub(super) fn new(seed: Option<&str>, many: bool) -> Self {
         let digest = Sha256::digest(seed.unwrap_or(SEED).as_bytes());
-        let word = |bytes: &[u8]| {
-            let bytes = bytes.iter().rev();
-            bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
-        };
+        let seed = digest.iter().take(8);
         RandomRecords {
-            key: (word(&digest[..8]), word(&digest[8..16])),
+            seed: seed.fold(0, |seed, byte| seed << 8 | u64::from(*byte)),
             many,
         }
     }
@@ -76,7 +74,7 @@ impl RandomRecords {
         let file = records.file;
         let mut one = |offset, bytes| {
             take(RandomRecord {
-                key: sip_hash(self.key, [u64::from(file), offset]),
+                key: random_key(self.seed, file, offset),
                 file,
                 offset,
                 bytes,
@@ -92,53 +90,11 @@ impl RandomRecords {
     }
 }
 
-/// SipHash-2-4 of two words, 128 bits of it: the reference's first eight bytes, as a little-endian word, are the high half.
+/// The random key of a place.
 #[inline]
-fn sip_hash((first, second): (u64, u64), words: [u64; 2]) -> u128 {
-    let mut state = SipState([
-        first ^ 0x736f_6d65_7073_6575,
-        second ^ 0x646f_7261_6e64_6f6d ^ 0xee,
-        first ^ 0x6c79_6765_6e65_7261,
-        second ^ 0x7465_6462_7974_6573,
-    ]);
-    let length = 16 << 56;
-    for word in [words[0], words[1], length] {
-        state.0[3] ^= word;
-        state.rounds(2);
-        state.0[0] ^= word;
-    }
-    state.0[2] ^= 0xee;
-    state.rounds(4);
-    let high = state.folded();
-    state.0[1] ^= 0xdd;
-    state.rounds(4);
-    u128::from(high) << 64 | u128::from(state.folded())
-}
-
-struct SipState([u64; 4]);
-
-impl SipState {
-    #[inline]
-    fn rounds(&mut self, rounds: usize) {
-        let [a, b, c, d] = &mut self.0;
-        for _ in 0..rounds {
-            *a = a.wrapping_add(*b);
-            *b = b.rotate_left(13) ^ *a;
-            *a = a.rotate_left(32);
-            *c = c.wrapping_add(*d);
-            *d = d.rotate_left(16) ^ *c;
-            *a = a.wrapping_add(*d);
-            *d = d.rotate_left(21) ^ *a;
-            *c = c.wrapping_add(*b);
-            *b = b.rotate_left(17) ^ *c;
-            *c = c.rotate_left(32);
-        }
-    }
-
-    #[inline]
-    fn folded(&self) -> u64 {
-        self.0.iter().fold(0, |all, word| all ^ word)
-    }
+fn random_key(seed: u64, file: u32, offset: u64) -> u128 {
+    let place = u128::from(file) << 64 | u128::from(offset);
+    XxHash3_128::oneshot_with_seed(seed, &place.to_be_bytes())
 }
 
 /// Writes the record of each pair as a line, in the order of the pairs.
@@ -173,21 +129,6 @@ impl Reducer for EachRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hashes_are_those_of_the_reference() {
-        // vectors_sip128[16]: the key is 00 to 0f, and so is the message.
-        let (low, high) = (0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908);
-        let hash = sip_hash((low, high), [low, high]);
-        let bytes = [
-            ((hash >> 64) as u64).to_le_bytes(),
-            (hash as u64).to_le_bytes(),
-        ];
-        assert_eq!(
-            hex::encode(bytes.concat()),
-            "6ee2a4ca67b054bbfd3315bf85230577"
-        );
-    }
 
     #[test]
     fn lines_that_come_together_have_the_keys_that_each_has_alone() {
@@ -232,7 +173,7 @@ mod tests {
             let keys = RandomRecords::new(Some(seed), false);
             let mut shares = [[0_f64; 64]; 2];
             for number in 0..64_000 {
-                let key = sip_hash(keys.key, [0, number * lengths]);
+                let key = random_key(keys.seed, 0, number * lengths);
                 shares[0][(key >> 122) as usize] += 1.0;
                 shares[1][(key as usize) % 64] += 1.0;
             }

@@ -7,38 +7,32 @@
 //!
 //! What is drawn is written in the order of the input; with groups, one group after the other, in the order of their bytes.
 
-use std::collections::{BinaryHeap, HashMap};
-
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
-use super::random::{EachRecord, POSITION_BYTES, RandomRecord, RandomRecords};
-use super::tables::{FieldsAsked, InputTable, RecordFields, RecordsAsked};
-use crate::plan::table::{CommandSpec, Common, argument, option, options};
+use super::random::{EachRecord, POSITION_BYTES, RandomRecords};
+use super::tables::{InputTable, RecordFields, RecordsAsked, record_options};
+use crate::plan::table::{CommandSpec, Common, argument, option};
 use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
-use gristmill_base::value::ValueWriter;
 use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
-use gristmill_tasks::task::{Combined, Mapper, Operator, Pairs, PartFiles, Records, Reducer};
+use gristmill_tasks::task::{
+    Combined, FirstRecords, FirstWanted, Mapper, NextRecord, Operator, Pairs, PartFiles, Records,
+    Reducer,
+};
 
 /// What a record that is kept takes beside its bytes: its entry, and what an allocation costs.
 const ENTRY_BYTES: usize = 64;
 
-/// The same of a group.
-const GROUP_BYTES: usize = 128;
-
 /// A probability of 1, in 2^-64.
 const ALWAYS: f64 = (1_u128 << 64) as f64;
 
-options! {
+record_options! {
+    output,
     /// Options of `sample`, as given.
     pub(in crate::jobs) struct RecordSampleSpec {
         inputs: Vec<Location> = argument(
             "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
         ),
-        output: Option<Location> = option(
-            "standard output",
-            "The file to write. If it exists, the finished output replaces it in one step, also if it is an input.",
-        ).short("o"),
         number: Option<usize> = option(
             "either this or rate must be given",
             "How many records to draw; all, if there are fewer. They must fit in the memory of a worker.",
@@ -53,17 +47,6 @@ options! {
              number from 1 on. Repeatable. With a rate it changes nothing.",
         ).short("b"),
         seed: Option<String> = option("0", "Any text: another one draws other records, the same one the same."),
-        csv: bool = option("off", "The input is a table with commas, quotes and a header; so is the output."),
-        tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
-        no_header: bool = option("off", "The table has no header: columns have numbers, from 1 on."),
-        skip_bad: Option<usize> = option(
-            "none",
-            "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row without a header.",
-        ),
-        field_separator: Option<String> = option(
-            "a comma of csv, a tab of tsv, blanks of lines",
-            "The byte between fields of a table, or, with by, of lines; \\t is a tab, \\0 is NUL.",
-        ).short("t"),
     }
 }
 
@@ -100,16 +83,6 @@ enum DrawAmount {
 }
 
 impl RecordSampleSpec {
-    fn asked(&self) -> FieldsAsked<'_> {
-        FieldsAsked {
-            csv: self.csv,
-            tsv: self.tsv,
-            no_header: self.no_header,
-            skip_bad: self.skip_bad,
-            separator: self.field_separator.as_deref(),
-        }
-    }
-
     fn amount(&self) -> Result<DrawAmount> {
         match (self.number, self.rate) {
             (Some(number), None) => Ok(DrawAmount::Number(number)),
@@ -189,10 +162,15 @@ impl Operator for SampleOperator {
         Ok(match self.amount {
             DrawAmount::Number(number) => Box::new(NumberMapper {
                 sample: self,
-                smallest: Smallest::new(number, memory),
+                first: FirstRecords::new(
+                    FirstWanted {
+                        most: number,
+                        ties: false,
+                    },
+                    memory,
+                ),
                 group: Vec::new(),
                 room: Vec::new(),
-                seen: Combined::default(),
             }),
             DrawAmount::Below(border) => Box::new(RateMapper {
                 sample: self,
@@ -233,96 +211,29 @@ impl Mapper for RateMapper<'_> {
 
 struct NumberMapper<'o> {
     sample: &'o SampleOperator,
-    smallest: Smallest,
+    first: FirstRecords,
     group: Vec<u8>,
     room: Vec<u8>,
-    seen: Combined,
 }
 
 impl Mapper for NumberMapper<'_> {
     fn records(&mut self, records: &Records<'_>, pairs: &mut Pairs<'_>) -> Result<()> {
-        self.group.clear();
-        let mut group = ValueWriter::new(&mut self.group);
-        group.begin_tuple()?;
-        for column in &self.sample.by {
-            group.bytes(self.sample.fields.value(records, *column, &mut self.room));
-        }
-        group.end_tuple();
-        let (smallest, group, seen) = (&mut self.smallest, &self.group, &mut self.seen);
+        let SampleOperator { by, fields, .. } = self.sample;
+        fields.write_key(records, by, &mut self.room, &mut self.group)?;
+        let (first, group) = (&mut self.first, &self.group);
         self.sample.records.each(records, |record| {
-            seen.records += 1;
-            seen.bytes += record.bytes.len() as u64;
-            smallest.add(group, &record);
-            if smallest.is_full() {
-                smallest.give(pairs)?;
-            }
-            Ok(())
+            let next = NextRecord {
+                group,
+                code: &record.key.to_be_bytes(),
+                position: record.offset,
+                record: [&record.position(), record.bytes],
+            };
+            first.add(next, pairs)
         })
     }
 
     fn end(&mut self, pairs: &mut Pairs<'_>) -> Result<Option<Combined>> {
-        self.smallest.give(pairs)?;
-        Ok(Some(self.seen))
-    }
-}
-
-/// Random keys, each with a position and a record. The greatest goes first.
-type Kept = BinaryHeap<(u128, Box<[u8]>)>;
-
-/// The records with the smallest random keys of each group, in a bounded memory.
-struct Smallest {
-    most: usize,
-    room_bytes: usize,
-    held_bytes: usize,
-    groups: HashMap<Box<[u8]>, Kept>,
-}
-
-impl Smallest {
-    fn new(most: usize, room_bytes: usize) -> Self {
-        Smallest {
-            most,
-            room_bytes,
-            held_bytes: 0,
-            groups: HashMap::new(),
-        }
-    }
-
-    /// Takes a record, unless its group has enough with smaller keys.
-    #[inline]
-    fn add(&mut self, group: &[u8], record: &RandomRecord<'_>) {
-        let Some(kept) = self.groups.get_mut(group) else {
-            self.held_bytes += group.len() + GROUP_BYTES;
-            self.groups.insert(group.into(), Kept::new());
-            return self.add(group, record);
-        };
-        if kept.len() >= self.most {
-            if kept.peek().is_some_and(|(last, _)| record.key >= *last) {
-                return;
-            }
-            if let Some((_, gone)) = kept.pop() {
-                self.held_bytes -= gone.len() + ENTRY_BYTES;
-            }
-        }
-        let value = [&record.position()[..], record.bytes].concat();
-        self.held_bytes += value.len() + ENTRY_BYTES;
-        kept.push((record.key, value.into()));
-    }
-
-    fn is_full(&self) -> bool {
-        self.held_bytes > self.room_bytes
-    }
-
-    /// Gives away all that is kept: the smallest of all are among it, and more.
-    fn give(&mut self, pairs: &mut Pairs<'_>) -> Result<()> {
-        self.held_bytes = 0;
-        let mut order = [0; 1 + size_of::<u128>()]; // a 255 behind the zero that ends the group would be a part of it
-        for (group, kept) in self.groups.drain() {
-            for (key, value) in kept {
-                order[1..].copy_from_slice(&key.to_be_bytes());
-                pairs.give_to(0, &group, &order, &value)?;
-            }
-        }
-        Ok(())
+        self.first.end(pairs).map(Some)
     }
 }
 

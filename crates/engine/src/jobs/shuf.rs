@@ -9,36 +9,21 @@
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput};
 use super::random::{EachRecord, RandomRecords};
-use super::tables::{FieldsAsked, InputTable, RecordsAsked};
-use crate::plan::table::{CommandSpec, Common, argument, option, options};
+use super::tables::{InputTable, RecordsAsked, record_options};
+use crate::plan::table::{CommandSpec, Common, argument, option};
 use gristmill_base::error::Result;
 use gristmill_base::value::partition;
 use gristmill_storage::location::Location;
 use gristmill_tasks::task::{Mapper, Operator, Pairs, Records, Reducer};
 
-options! {
+record_options! {
+    output,
     /// Options of `shuf`, as given.
     pub(in crate::jobs) struct ShufSpec {
         inputs: Vec<Location> = argument(
             "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
         ),
-        output: Option<Location> = option(
-            "standard output",
-            "The file to write. If it exists, the finished output replaces it in one step, also if it is an input. With --parts: \
-             a new directory.",
-        ).short("o"),
         seed: Option<String> = option("0", "Any text: another one gives another order, the same one the same."),
-        csv: bool = option("off", "The input is a table with commas, quotes and a header; so is the output."),
-        tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
-        no_header: bool = option("off", "The table has no header."),
-        skip_bad: Option<usize> = option(
-            "none",
-            "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row without a header.",
-        ),
-        field_separator: Option<String> = option(
-            "a comma, or with tsv a tab",
-            "The byte between the fields of a table; \\t is a tab.",
-        ).short("t"),
         parts: Option<usize> = option(
             "one file",
             "Write the output as N files, part-r-00000 and so on, in a directory. One behind the other they are the same, however many they are.",
@@ -67,18 +52,6 @@ impl Described for ShufSpec {
         own: Self::OPTIONS,
         common: Common::NAMES,
     };
-}
-
-impl ShufSpec {
-    fn asked(&self) -> FieldsAsked<'_> {
-        FieldsAsked {
-            csv: self.csv,
-            tsv: self.tsv,
-            no_header: self.no_header,
-            skip_bad: self.skip_bad,
-            separator: self.field_separator.as_deref(),
-        }
-    }
 }
 
 impl NativeJob for ShufSpec {

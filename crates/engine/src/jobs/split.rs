@@ -13,9 +13,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
-use super::tables::{FieldsAsked, InputTable, RecordFields, RecordsAsked};
+use super::tables::{InputTable, RecordFields, RecordsAsked, record_options};
 use crate::plan::amount::check_count;
-use crate::plan::table::{CommandSpec, Common, argument, option, options};
+use crate::plan::table::{CommandSpec, Common, argument, option};
 use gristmill_base::error::Result;
 use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
@@ -37,7 +37,7 @@ const CUT_BYTES: usize = 150;
 /// Pairs that are written in one step.
 const PAIRS_A_STEP: usize = 1 << 12;
 
-options! {
+record_options! {
     /// Options of `split`, as given.
     pub(in crate::jobs) struct SplitSpec {
         inputs: Vec<Location> = argument(
@@ -48,17 +48,6 @@ options! {
             "",
             "The columns whose values get files, with commas between them: by name, or by number from 1 on. Repeatable.",
         ).short("b"),
-        csv: bool = option("off", "The input is a table with commas, quotes and a header; so is each file of the output."),
-        tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
-        no_header: bool = option("off", "The table has no header: columns have numbers, from 1 on."),
-        skip_bad: Option<usize> = option(
-            "none",
-            "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row without a header.",
-        ),
-        field_separator: Option<String> = option(
-            "blanks",
-            "The byte between fields of lines, or of a table; \\t is a tab, \\0 is NUL.",
-        ).short("t"),
         suffix: Option<String> = option(
             ".csv, .tsv or .txt, as the records are",
             "What the name of each file ends with.",
@@ -99,16 +88,6 @@ Rome,3
 }
 
 impl SplitSpec {
-    fn asked(&self) -> FieldsAsked<'_> {
-        FieldsAsked {
-            csv: self.csv,
-            tsv: self.tsv,
-            no_header: self.no_header,
-            skip_bad: self.skip_bad,
-            separator: self.field_separator.as_deref(),
-        }
-    }
-
     fn most_files(&self) -> u64 {
         self.max_files.map_or(FILES_MAX, |most| most as u64)
     }

@@ -9,10 +9,9 @@
 
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
-use super::tables::{FieldsAsked, InputTable, KeysAsked, RecordFields, RecordsAsked};
-use crate::plan::table::{CommandSpec, Common, argument, option, options};
+use super::tables::{InputTable, KeysAsked, RecordFields, RecordsAsked, record_options};
+use crate::plan::table::{CommandSpec, Common, argument, option};
 use gristmill_base::error::Result;
-use gristmill_base::value::ValueWriter;
 use gristmill_gnu_keys::Keys;
 use gristmill_storage::lines::lines_of;
 use gristmill_storage::location::Location;
@@ -25,22 +24,18 @@ use gristmill_tasks::task::{
 /// Pairs of a group that are reduced at once.
 const PAIRS_AT_ONCE: usize = 1 << 12;
 
-options! {
+record_options! {
+    output,
     /// Options of `top`, as given.
     pub(in crate::jobs) struct TopSpec {
         number: Option<usize> = argument("How many records, of all or of each group."),
         inputs: Vec<Location> = argument(
             "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
         ),
-        output: Option<Location> = option(
-            "standard output",
-            "The file to write. If it exists, the finished output replaces it in one step, also if it is an input. With --parts: \
-             a new directory.",
-        ).short("o"),
         key: Vec<String> = option(
             "the whole line; of a table, all columns in their order",
             "A key, as of `gristmill sort`. With --csv or --tsv, columns with commas between them, by name or number: \
-             price:num:desc,name; for the largest first, :desc. For lines F[.C][OPTS][,F[.C][OPTS]], as GNU sort has it. Repeatable: \
+             price:num:desc,name; for the largest first, :desc; also :nocase, :version, :human, :month, :asc and :text. For lines F[.C][OPTS][,F[.C][OPTS]], as GNU sort has it. Repeatable: \
              a later key decides if the earlier ones are equal.",
         ).short("k"),
         by: Vec<String> = option(
@@ -53,21 +48,6 @@ options! {
             "Of records whose keys are equal to those of the N-th: first takes no more than N, as they come in the input; all takes \
              all of them.",
         ),
-        csv: bool = option(
-            "off",
-            "The input is a table with commas, quotes and a header; the output begins with the header. Keys are columns; add :desc, \
-             :num, :nocase, :version, :human, :month, :asc or :text to a column.",
-        ),
-        tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
-        no_header: bool = option("off", "The table has no header: columns have numbers, from 1 on."),
-        skip_bad: Option<usize> = option(
-            "none",
-            "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row without a header.",
-        ),
-        field_separator: Option<String> = option(
-            "blanks",
-            "The byte between fields of lines, or of a table; \\t is a tab, \\0 is NUL.",
-        ).short("t"),
         numeric_sort: bool = option("off", "Compare numbers: -1.5, 2, 10.").short("n"),
         general_numeric_sort: bool = option("off", "Compare numbers as C reads them: 1e3, 0x10, inf.").short("g"),
         human_numeric_sort: bool = option("off", "Compare numbers with units: 2K, 1G.").short("h"),
@@ -110,16 +90,6 @@ Rome,2
 }
 
 impl TopSpec {
-    fn asked(&self) -> FieldsAsked<'_> {
-        FieldsAsked {
-            csv: self.csv,
-            tsv: self.tsv,
-            no_header: self.no_header,
-            skip_bad: self.skip_bad,
-            separator: self.field_separator.as_deref(),
-        }
-    }
-
     fn is_table(&self) -> bool {
         self.csv || self.tsv
     }
@@ -270,8 +240,7 @@ impl TopMapper<'_> {
             group: &self.group,
             code: &self.code,
             position,
-            record: line,
-            end: b"\n",
+            record: [line, b"\n"],
         };
         self.first.add(record, pairs)
     }
@@ -282,21 +251,14 @@ impl Mapper for TopMapper<'_> {
         let TopOperator {
             keys, by, fields, ..
         } = self.top;
-        self.group.clear();
-        let mut group = ValueWriter::new(&mut self.group);
-        group.begin_tuple()?;
-        for column in by {
-            group.bytes(fields.value(records, *column, &mut self.room));
-        }
-        group.end_tuple();
+        fields.write_key(records, by, &mut self.room, &mut self.group)?;
         match keys {
             None => {
                 let record = NextRecord {
                     group: &self.group,
                     code: records.code,
                     position: records.position,
-                    record: records.bytes,
-                    end: b"",
+                    record: [records.bytes, b""],
                 };
                 self.first.add(record, pairs)
             }

@@ -21,8 +21,8 @@ use self::join_kind::JoinKind;
 use self::operator::{JoinOperator, JoinSide, LEFT, RIGHT};
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, one_if_sorted, wrong_option};
-use super::tables::{FieldsAsked, InputTable, RecordFields, RecordWriter, RecordsAsked};
-use crate::plan::table::{CommandSpec, Common, argument, option, options};
+use super::tables::{InputTable, RecordFields, RecordWriter, RecordsAsked, record_options};
+use crate::plan::table::{CommandSpec, Common, argument, option};
 use gristmill_base::error::Result;
 use gristmill_base::names::name_of;
 use gristmill_base::record::table::{value_of, without_end};
@@ -32,18 +32,14 @@ use gristmill_tasks::task::Operator;
 /// What a name of the right gets behind it that is there already.
 const SUFFIX: &[u8] = b"_right";
 
-options! {
+record_options! {
+    keyed output,
     /// Options of `join`, as given.
     pub(in crate::jobs) struct JoinSpec {
         left: Location = argument(
             "A file, or a directory whose files are read (not those whose names begin with _ or .); compressed ones, too.",
         ),
         right: Location = argument("The file or directory whose rows are joined to those."),
-        output: Option<Location> = option(
-            "standard output",
-            "The file to write. If it exists, the finished output replaces it in one step, also if it is an input. With --parts: \
-             a new directory.",
-        ).short("o"),
         by: Vec<String> = option(
             "",
             "The columns that must be equal, with commas between them: id, or LEFT=RIGHT where their names differ; by name, or by number from 1 on. Repeatable.",
@@ -54,25 +50,6 @@ options! {
              have no match; semi: rows of the left that have a match; anti: those that have none.",
         ),
         empty: Option<String> = option("nothing", "What is written in the cells of a side that has no row."),
-        csv: bool = option("off", "The inputs are tables with commas, quotes and a header; so is the output."),
-        tsv: bool = option("off", "The same with tabs. With another separator: --csv -t ';'."),
-        no_header: bool = option("off", "The tables have no headers: columns have numbers, from 1 on."),
-        skip_bad: Option<usize> = option(
-            "none",
-            "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row without a header.",
-        ),
-        field_separator: Option<String> = option(
-            "blanks",
-            "The byte between fields of lines, or of a table; \\t is a tab, \\0 is NUL.",
-        ).short("t"),
-        sorted: bool = option(
-            "off",
-            "The whole output is in the order of the keys, as one task writes it; else, of more than 256 MB of input, each part is.",
-        ),
-        parts: Option<usize> = option(
-            "one file",
-            "Write the output as N files, part-r-00000 and so on, in a directory. The hash of a key decides its part.",
-        ),
     }
 }
 
@@ -108,18 +85,6 @@ Rome,3,IT
         own: Self::OPTIONS,
         common: Common::NAMES,
     };
-}
-
-impl JoinSpec {
-    fn asked(&self) -> FieldsAsked<'_> {
-        FieldsAsked {
-            csv: self.csv,
-            tsv: self.tsv,
-            no_header: self.no_header,
-            skip_bad: self.skip_bad,
-            separator: self.field_separator.as_deref(),
-        }
-    }
 }
 
 impl NativeJob for JoinSpec {

@@ -4,7 +4,7 @@ use super::join_kind::JoinKind;
 use crate::jobs::tables::{RecordFields, RecordWriter};
 use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
 use gristmill_base::record::table::without_end;
-use gristmill_base::value::{Token, ValueReader, ValueWriter};
+use gristmill_base::value::{Token, ValueReader};
 use gristmill_tasks::merge::groups::MergedGroups;
 use gristmill_tasks::task::{Mapper, Operator, Pairs, PartFiles, Records, Reducer};
 
@@ -112,13 +112,8 @@ impl Mapper for JoinMapper<'_> {
             LEFT => (&self.join.left, LEFT_ORDER),
             _ => (&self.join.right, RIGHT_ORDER),
         };
-        self.key.clear();
-        let mut key = ValueWriter::new(&mut self.key);
-        key.begin_tuple()?;
-        for column in &side.key {
-            key.bytes(side.fields.value(record, *column, &mut self.room));
-        }
-        key.end_tuple();
+        side.fields
+            .write_key(record, &side.key, &mut self.room, &mut self.key)?;
         self.value.clear();
         if !self.join.how.selects() {
             for column in (0..record.fields.len()).filter(|column| !side.key.contains(column)) {

@@ -12,6 +12,7 @@ use super::{InputTable, RecordsAsked, RequestedKey, RowsForm, delimiter_of};
 use gristmill_base::error::Result;
 use gristmill_base::names::name_of;
 use gristmill_base::record::table::{fields_of, value_of, write_field};
+use gristmill_base::value::ValueWriter;
 use gristmill_tasks::task::Records;
 
 /// What stands between fields that were told by blanks, where they are written again.
@@ -186,6 +187,28 @@ impl RecordFields {
             RecordFields::Table(_) => value_of(field, room),
             RecordFields::Lines(_) => field,
         }
+    }
+
+    /// Writes the key that some columns of a record make, in the place of the one before: a tuple of what they say, as bytes.
+    ///
+    /// # Errors
+    /// It is nested too deep: a defect of Gristmill.
+    #[inline]
+    pub(in crate::jobs) fn write_key(
+        &self,
+        record: &Records<'_>,
+        columns: &[usize],
+        room: &mut Vec<u8>,
+        key: &mut Vec<u8>,
+    ) -> Result<()> {
+        key.clear();
+        let mut tuple = ValueWriter::new(key);
+        tuple.begin_tuple()?;
+        for column in columns {
+            tuple.bytes(self.value(record, *column, room));
+        }
+        tuple.end_tuple();
+        Ok(())
     }
 
     /// What writes records with such fields.

@@ -50,15 +50,13 @@ pub struct NextRecord<'a> {
     pub code: &'a [u8],
     /// Its place in the order of the input.
     pub position: u64,
-    /// Its bytes.
-    pub record: &'a [u8],
-    /// What is to follow them.
-    pub end: &'a [u8],
+    /// Its bytes, in two pieces.
+    pub record: [&'a [u8]; 2],
 }
 
 impl NextRecord<'_> {
     fn bytes(&self) -> usize {
-        self.record.len() + self.end.len()
+        self.record.iter().map(|piece| piece.len()).sum()
     }
 }
 
@@ -269,8 +267,8 @@ impl HeldRecord {
         self.bytes.extend_from_slice(record.code);
         self.order = self.bytes.len();
         self.bytes.extend_from_slice(&record.position.to_be_bytes());
-        self.bytes.extend_from_slice(record.record);
-        self.bytes.extend_from_slice(record.end);
+        let pieces = record.record.iter();
+        pieces.for_each(|piece| self.bytes.extend_from_slice(piece));
     }
 
     fn without_record(mut self) -> Self {
@@ -318,8 +316,7 @@ mod tests {
                     group: b"",
                     code,
                     position,
-                    record: b"record",
-                    end: b"\n",
+                    record: [b"record", b"\n"],
                 };
                 group.take(&record, wanted);
             }

@@ -1,0 +1,67 @@
+//! The options that all jobs over records have, beside their own: what a record is, and where the output goes.
+
+/// A struct of options, as [`options!`](crate::plan::table::options) makes it, with those that say what a record is behind its own;
+/// `asked()` gives them. With `output` in front also where the output goes; with `keyed output` also how it is parted, by keys.
+macro_rules! record_options {
+    (keyed output, $(#[$meta:meta])* $visible:vis struct $spec:ident { $($own:tt)* }) => {
+        record_options! { output, $(#[$meta])* $visible struct $spec { $($own)*
+            sorted: bool = $crate::plan::table::option(
+                "off",
+                "Put the whole output in the order of the keys; one task writes it. Without it, only each part is in order, and there is a \
+                 part for each 256 MB of input.",
+            ),
+            parts: Option<usize> = $crate::plan::table::option(
+                "one file",
+                "Write the output as N files, part-r-00000 and so on, in a directory. The hash of a key decides its part.",
+            ),
+        } }
+    };
+    (output, $(#[$meta:meta])* $visible:vis struct $spec:ident { $($own:tt)* }) => {
+        record_options! { $(#[$meta])* $visible struct $spec { $($own)*
+            output: Option<gristmill_storage::location::Location> = $crate::plan::table::option(
+                "standard output",
+                "The file to write. If it exists, the finished output replaces it in one step, also if it is an input. With \
+                 --parts, where the command has it: a new directory.",
+            ).short("o"),
+        } }
+    };
+    ($(#[$meta:meta])* $visible:vis struct $spec:ident { $($own:tt)* }) => {
+        $crate::plan::table::options! { $(#[$meta])* $visible struct $spec { $($own)*
+            csv: bool = $crate::plan::table::option(
+                "off",
+                "The input is a table with commas, quotes and a header; so is the output.",
+            ),
+            tsv: bool = $crate::plan::table::option(
+                "off",
+                "The same with tabs. With another separator: --csv -t ';'.",
+            ),
+            no_header: bool = $crate::plan::table::option(
+                "off",
+                "The table has no header: columns have numbers, from 1 on.",
+            ),
+            skip_bad: Option<usize> = $crate::plan::table::option(
+                "none",
+                "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row \
+                 without a header.",
+            ),
+            field_separator: Option<String> = $crate::plan::table::option(
+                "blanks; of a table the comma, or with --tsv the tab",
+                "The byte between fields; \\t is a tab, \\0 is NUL.",
+            ).short("t"),
+        } }
+
+        impl $spec {
+            /// What a record is.
+            fn asked(&self) -> $crate::jobs::tables::FieldsAsked<'_> {
+                $crate::jobs::tables::FieldsAsked {
+                    csv: self.csv,
+                    tsv: self.tsv,
+                    no_header: self.no_header,
+                    skip_bad: self.skip_bad,
+                    separator: self.field_separator.as_deref(),
+                }
+            }
+        }
+    };
+}
+pub(in crate::jobs) use record_options;
