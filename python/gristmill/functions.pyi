@@ -579,23 +579,23 @@ def matchcount(
 def unique(
     inputs: StrPath | Iterable[StrPath],
     *,
-    output: StrPath | None = ...,
     key: str | Iterable[str] | None = ...,
     keep: str | None = ...,
     count: bool = ...,
     repeated: bool = ...,
     once: bool = ...,
-    csv: bool = ...,
-    tsv: bool = ...,
-    no_header: bool = ...,
-    skip_bad: int | None = ...,
-    field_separator: str | None = ...,
     numeric_sort: bool = ...,
     general_numeric_sort: bool = ...,
     ignore_case: bool = ...,
     ignore_leading_blanks: bool = ...,
     sorted: bool = ...,
     parts: int | None = ...,
+    output: StrPath | None = ...,
+    csv: bool = ...,
+    tsv: bool = ...,
+    no_header: bool = ...,
+    skip_bad: int | None = ...,
+    field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -620,8 +620,6 @@ def unique(
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
             .); compressed ones, too.
-        output: The file to write. If it exists, the finished output replaces it in one step, also
-            if it is an input. With --parts: a new directory. By default standard output.
         key: Keep one record of each key. With --csv or --tsv, columns with commas between them, by
             name or number: id,city; add :nocase or :num to compare letters of both cases, or
             numbers, as equal. For lines F[.C][OPTS][,F[.C][OPTS]], as GNU sort has it. Repeatable.
@@ -632,22 +630,24 @@ def unique(
             last column, count.
         repeated: Only what occurs more than once.
         once: Only what occurs once.
-        csv: The input is a table with commas, quotes and a header; the output begins with the
-            header.
-        tsv: The same with tabs. With another separator: --csv -t ';'.
-        no_header: The table has no header: columns have numbers, from 1 on.
-        skip_bad: How many rows of a table may be left out because their number of fields is not
-            that of the header, or of the first row without a header. By default none.
-        field_separator: The byte between fields; \t is a tab, \0 is NUL. By default a field begins
-            at the first blank after a byte that is not a blank.
         numeric_sort: Keys are equal if they are equal numbers: 1, 1.0, 01.
         general_numeric_sort: The same for numbers as C reads them: 1e3, 0x10, inf.
         ignore_case: Take a to z as A to Z.
         ignore_leading_blanks: Skip blanks at the beginning of keys.
-        sorted: The whole output is in the order of the keys, as one task writes it; else, of more
-            than 256 MB of input, each part is.
+        sorted: Put the whole output in the order of the keys; one task writes it. Without it, only
+            each part is in order, and there is a part for each 256 MB of input.
         parts: Write the output as N files, part-r-00000 and so on, in a directory. The hash of a
             key decides its part. By default one file.
+        output: The file to write. If it exists, the finished output replaces it in one step, also
+            if it is an input. With --parts, where the command has it: a new directory. By default
+            standard output.
+        csv: The input is a table with commas, quotes and a header; so is the output.
+        tsv: The same with tabs. With another separator: --csv -t ';'.
+        no_header: The table has no header: columns have numbers, from 1 on.
+        skip_bad: How many rows of a table may be left out because their number of fields is not
+            that of the header, or of the first row without a header. By default none.
+        field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
+            table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -706,7 +706,6 @@ def unique(
 def group(
     inputs: StrPath | Iterable[StrPath],
     *,
-    output: StrPath | None = ...,
     by: str | Iterable[str] | None = ...,
     count: bool = ...,
     sum: str | Iterable[str] | None = ...,
@@ -718,13 +717,14 @@ def group(
     distinct: str | Iterable[str] | None = ...,
     first: str | Iterable[str] | None = ...,
     last: str | Iterable[str] | None = ...,
+    sorted: bool = ...,
+    parts: int | None = ...,
+    output: StrPath | None = ...,
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
     skip_bad: int | None = ...,
     field_separator: str | None = ...,
-    sorted: bool = ...,
-    parts: int | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -747,8 +747,6 @@ def group(
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
             .); compressed ones, too.
-        output: The file to write. If it exists, the finished output replaces it in one step, also
-            if it is an input. With --parts: a new directory. By default standard output.
         by: The columns whose values make a group, with commas between them: by name, or by number
             from 1 on. Repeatable. By default all rows are one group.
         count: How many rows a group has.
@@ -765,17 +763,20 @@ def group(
         distinct: Columns whose different values are counted. By default none.
         first: Columns to take the first value of, in the order of the input. By default none.
         last: Columns to take the last value of. By default none.
+        sorted: Put the whole output in the order of the keys; one task writes it. Without it, only
+            each part is in order, and there is a part for each 256 MB of input.
+        parts: Write the output as N files, part-r-00000 and so on, in a directory. The hash of a
+            key decides its part. By default one file.
+        output: The file to write. If it exists, the finished output replaces it in one step, also
+            if it is an input. With --parts, where the command has it: a new directory. By default
+            standard output.
         csv: The input is a table with commas, quotes and a header; so is the output.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The table has no header: columns have numbers, from 1 on.
         skip_bad: How many rows of a table may be left out because their number of fields is not
             that of the header, or of the first row without a header. By default none.
-        field_separator: The byte between fields of lines, or of a table; \t is a tab, \0 is NUL. By
-            default blanks.
-        sorted: The whole output is in the order of the keys, as one task writes it; else, of more
-            than 256 MB of input, each part is.
-        parts: Write the output as N files, part-r-00000 and so on, in a directory. The hash of a
-            key decides its part. By default one file.
+        field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
+            table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -838,15 +839,9 @@ def top_records(
     number: int,
     inputs: StrPath | Iterable[StrPath],
     *,
-    output: StrPath | None = ...,
     key: str | Iterable[str] | None = ...,
     by: str | Iterable[str] | None = ...,
     ties: str | None = ...,
-    csv: bool = ...,
-    tsv: bool = ...,
-    no_header: bool = ...,
-    skip_bad: int | None = ...,
-    field_separator: str | None = ...,
     numeric_sort: bool = ...,
     general_numeric_sort: bool = ...,
     human_numeric_sort: bool = ...,
@@ -856,6 +851,12 @@ def top_records(
     ignore_leading_blanks: bool = ...,
     reverse: bool = ...,
     parts: int | None = ...,
+    output: StrPath | None = ...,
+    csv: bool = ...,
+    tsv: bool = ...,
+    no_header: bool = ...,
+    skip_bad: int | None = ...,
+    field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -879,27 +880,16 @@ def top_records(
         number: How many records, of all or of each group.
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
             .); compressed ones, too.
-        output: The file to write. If it exists, the finished output replaces it in one step, also
-            if it is an input. With --parts: a new directory. By default standard output.
         key: A key, as of `gristmill sort`. With --csv or --tsv, columns with commas between them,
-            by name or number: price:num:desc,name; for the largest first, :desc. For lines
-            F[.C][OPTS][,F[.C][OPTS]], as GNU sort has it. Repeatable: a later key decides if the
-            earlier ones are equal. By default the whole line; of a table, all columns in their
-            order.
+            by name or number: price:num:desc,name; for the largest first, :desc; also :nocase,
+            :version, :human, :month, :asc and :text. For lines F[.C][OPTS][,F[.C][OPTS]], as GNU
+            sort has it. Repeatable: a later key decides if the earlier ones are equal. By default
+            the whole line; of a table, all columns in their order.
         by: The columns whose values make a group, with commas between them: by name, or by number
             from 1 on. The first N records of each group are written. Repeatable. By default all
             records are one group.
         ties: Of records whose keys are equal to those of the N-th: first takes no more than N, as
             they come in the input; all takes all of them. By default first.
-        csv: The input is a table with commas, quotes and a header; the output begins with the
-            header. Keys are columns; add :desc, :num, :nocase, :version, :human, :month, :asc or
-            :text to a column.
-        tsv: The same with tabs. With another separator: --csv -t ';'.
-        no_header: The table has no header: columns have numbers, from 1 on.
-        skip_bad: How many rows of a table may be left out because their number of fields is not
-            that of the header, or of the first row without a header. By default none.
-        field_separator: The byte between fields of lines, or of a table; \t is a tab, \0 is NUL. By
-            default blanks.
         numeric_sort: Compare numbers: -1.5, 2, 10.
         general_numeric_sort: Compare numbers as C reads them: 1e3, 0x10, inf.
         human_numeric_sort: Compare numbers with units: 2K, 1G.
@@ -910,6 +900,16 @@ def top_records(
         reverse: Larger keys first.
         parts: With --by: write the output as N files, part-r-00000 and so on, in a directory. The
             hash of a group's key decides its part. By default one file.
+        output: The file to write. If it exists, the finished output replaces it in one step, also
+            if it is an input. With --parts, where the command has it: a new directory. By default
+            standard output.
+        csv: The input is a table with commas, quotes and a header; so is the output.
+        tsv: The same with tabs. With another separator: --csv -t ';'.
+        no_header: The table has no header: columns have numbers, from 1 on.
+        skip_bad: How many rows of a table may be left out because their number of fields is not
+            that of the header, or of the first row without a header. By default none.
+        field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
+            table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -972,17 +972,17 @@ def join(
     left: StrPath,
     right: StrPath,
     *,
-    output: StrPath | None = ...,
     by: str | Iterable[str],
     how: Literal["inner", "left", "right", "full", "semi", "anti"] = ...,
     empty: str | None = ...,
+    sorted: bool = ...,
+    parts: int | None = ...,
+    output: StrPath | None = ...,
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
     skip_bad: int | None = ...,
     field_separator: str | None = ...,
-    sorted: bool = ...,
-    parts: int | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -1008,25 +1008,26 @@ def join(
         left: A file, or a directory whose files are read (not those whose names begin with _ or .);
             compressed ones, too.
         right: The file or directory whose rows are joined to those.
-        output: The file to write. If it exists, the finished output replaces it in one step, also
-            if it is an input. With --parts: a new directory. By default standard output.
         by: The columns that must be equal, with commas between them: id, or LEFT=RIGHT where their
             names differ; by name, or by number from 1 on. Repeatable.
         how: Which rows are written. inner: pairs of rows with equal keys; left, right, full: also
             the rows of that side, or of both, that have no match; semi: rows of the left that have
             a match; anti: those that have none. By default inner.
         empty: What is written in the cells of a side that has no row. By default nothing.
-        csv: The inputs are tables with commas, quotes and a header; so is the output.
-        tsv: The same with tabs. With another separator: --csv -t ';'.
-        no_header: The tables have no headers: columns have numbers, from 1 on.
-        skip_bad: How many rows of a table may be left out because their number of fields is not
-            that of the header, or of the first row without a header. By default none.
-        field_separator: The byte between fields of lines, or of a table; \t is a tab, \0 is NUL. By
-            default blanks.
-        sorted: The whole output is in the order of the keys, as one task writes it; else, of more
-            than 256 MB of input, each part is.
+        sorted: Put the whole output in the order of the keys; one task writes it. Without it, only
+            each part is in order, and there is a part for each 256 MB of input.
         parts: Write the output as N files, part-r-00000 and so on, in a directory. The hash of a
             key decides its part. By default one file.
+        output: The file to write. If it exists, the finished output replaces it in one step, also
+            if it is an input. With --parts, where the command has it: a new directory. By default
+            standard output.
+        csv: The input is a table with commas, quotes and a header; so is the output.
+        tsv: The same with tabs. With another separator: --csv -t ';'.
+        no_header: The table has no header: columns have numbers, from 1 on.
+        skip_bad: How many rows of a table may be left out because their number of fields is not
+            that of the header, or of the first row without a header. By default none.
+        field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
+            table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -1095,11 +1096,11 @@ def join(
 def sample(
     inputs: StrPath | Iterable[StrPath],
     *,
-    output: StrPath | None = ...,
     number: int | None = ...,
     rate: float | str | None = ...,
     by: str | Iterable[str] | None = ...,
     seed: str | None = ...,
+    output: StrPath | None = ...,
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
@@ -1128,8 +1129,6 @@ def sample(
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
             .); compressed ones, too.
-        output: The file to write. If it exists, the finished output replaces it in one step, also
-            if it is an input. By default standard output.
         number: How many records to draw; all, if there are fewer. They must fit in the memory of a
             worker. By default either this or rate must be given.
         rate: Draw each record with this probability, more than 0 and at most 1, such as 0.01. By
@@ -1138,13 +1137,16 @@ def sample(
             commas between them, by name, or by number from 1 on. Repeatable. With a rate it changes
             nothing. By default of all records together.
         seed: Any text: another one draws other records, the same one the same. By default 0.
+        output: The file to write. If it exists, the finished output replaces it in one step, also
+            if it is an input. With --parts, where the command has it: a new directory. By default
+            standard output.
         csv: The input is a table with commas, quotes and a header; so is the output.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The table has no header: columns have numbers, from 1 on.
         skip_bad: How many rows of a table may be left out because their number of fields is not
             that of the header, or of the first row without a header. By default none.
-        field_separator: The byte between fields of a table, or, with by, of lines; \t is a tab, \0
-            is NUL. By default a comma of csv, a tab of tsv, blanks of lines.
+        field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
+            table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -1202,14 +1204,14 @@ def sample(
 def shuf(
     inputs: StrPath | Iterable[StrPath],
     *,
-    output: StrPath | None = ...,
     seed: str | None = ...,
+    parts: int | None = ...,
+    output: StrPath | None = ...,
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
     skip_bad: int | None = ...,
     field_separator: str | None = ...,
-    parts: int | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -1233,18 +1235,19 @@ def shuf(
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
             .); compressed ones, too.
-        output: The file to write. If it exists, the finished output replaces it in one step, also
-            if it is an input. With --parts: a new directory. By default standard output.
         seed: Any text: another one gives another order, the same one the same. By default 0.
-        csv: The input is a table with commas, quotes and a header; so is the output.
-        tsv: The same with tabs. With another separator: --csv -t ';'.
-        no_header: The table has no header.
-        skip_bad: How many rows of a table may be left out because their number of fields is not
-            that of the header, or of the first row without a header. By default none.
-        field_separator: The byte between the fields of a table; \t is a tab. By default a comma, or
-            with tsv a tab.
         parts: Write the output as N files, part-r-00000 and so on, in a directory. One behind the
             other they are the same, however many they are. By default one file.
+        output: The file to write. If it exists, the finished output replaces it in one step, also
+            if it is an input. With --parts, where the command has it: a new directory. By default
+            standard output.
+        csv: The input is a table with commas, quotes and a header; so is the output.
+        tsv: The same with tabs. With another separator: --csv -t ';'.
+        no_header: The table has no header: columns have numbers, from 1 on.
+        skip_bad: How many rows of a table may be left out because their number of fields is not
+            that of the header, or of the first row without a header. By default none.
+        field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
+            table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -1305,14 +1308,14 @@ def split_by(
     output: StrPath,
     *,
     by: str | Iterable[str],
+    suffix: str | None = ...,
+    max_files: int | None = ...,
+    parts: int | None = ...,
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
     skip_bad: int | None = ...,
     field_separator: str | None = ...,
-    suffix: str | None = ...,
-    max_files: int | None = ...,
-    parts: int | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -1338,18 +1341,18 @@ def split_by(
         output: The directory to make.
         by: The columns whose values get files, with commas between them: by name, or by number from
             1 on. Repeatable.
-        csv: The input is a table with commas, quotes and a header; so is each file of the output.
-        tsv: The same with tabs. With another separator: --csv -t ';'.
-        no_header: The table has no header: columns have numbers, from 1 on.
-        skip_bad: How many rows of a table may be left out because their number of fields is not
-            that of the header, or of the first row without a header. By default none.
-        field_separator: The byte between fields of lines, or of a table; \t is a tab, \0 is NUL. By
-            default blanks.
         suffix: What the name of each file ends with. By default .csv, .tsv or .txt, as the records
             are.
         max_files: Fail if there would be more files, and make none. By default 100000.
         parts: How many tasks write files. The output does not depend on it. By default one for each
             256 MB of input.
+        csv: The input is a table with commas, quotes and a header; so is the output.
+        tsv: The same with tabs. With another separator: --csv -t ';'.
+        no_header: The table has no header: columns have numbers, from 1 on.
+        skip_bad: How many rows of a table may be left out because their number of fields is not
+            that of the header, or of the first row without a header. By default none.
+        field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
+            table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
