@@ -10,8 +10,12 @@ use super::processes::children_of;
 /// Generations and processes looked at: bounds on what a worker that forks without end can cost its driver.
 const PROCESSES_MAX: usize = 256;
 
-/// Gives what was freed back to the system: what a start and a plan leave behind would count as held.
-pub(crate) fn give_back() {
+/// Gives what was freed back to the system: what a start and a plan leave behind, and many small blocks, would count as held.
+///
+/// ```
+/// gristmill_base::sys::memory::give_back();
+/// ```
+pub fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: it takes no memory of ours, and may be called at any time.
     unsafe {

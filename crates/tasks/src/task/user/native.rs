@@ -21,10 +21,14 @@ use crate::spill::collect::PairCollector;
 use crate::split::text::TextSplit;
 use crate::task::attempt::TaskAttempt;
 use gristmill_base::error::{Error, Result};
+use gristmill_base::sys::memory::give_back;
 use gristmill_storage::stores::Stores;
 
 /// Bytes of the pairs of a reduce, and of what it writes, between two signs of life.
 const BYTES_A_BEAT: u64 = 1 << 18;
+
+/// The part of a task's memory that holds what is read of a table: one in so many. Lines need next to none.
+const ROWS_SHARE: usize = 4;
 
 /// Bits of a position for the records of a split.
 const RECORD_BITS: u32 = 40;
@@ -78,6 +82,10 @@ impl NativeExecutor {
         let form = self.forms.get(split.input);
         let form = form.ok_or_else(|| Error::bug("map a split", "there is no such input"))?;
         let mut plan = spec.collect_plan();
+        let row_bytes = plan.chunk_bytes / ROWS_SHARE;
+        if matches!(form, RecordForm::Rows(_)) {
+            plan.chunk_bytes -= row_bytes;
+        }
         if self.operator.combines() {
             plan.chunk_bytes /= 2;
         }
@@ -94,7 +102,7 @@ impl NativeExecutor {
             form,
             input: split.input,
             file: 0,
-            longest: spec.chunk_bytes / 2,
+            row_bytes,
             position: u64::from(number) << RECORD_BITS,
             report: UserTaskReport::default(),
         };
@@ -111,7 +119,9 @@ impl NativeExecutor {
             Some(combined) => (combined.records, combined.bytes),
             None => (records, bytes),
         };
+        drop(mapper);
         if let Some(combined) = combined {
+            give_back(); // what it held were small blocks, which the next task has no use for
             (report.combine_in, report.combine_out) = (combined.records, records);
         }
         (report.runs, _) = collector.finish(&alive)?;

@@ -33,8 +33,9 @@ const LINES_BYTES: u64 = 16 << 10;
 /// Bytes of input between two signs of life.
 const BYTES_A_BEAT: u64 = 1 << 20;
 
-/// Bytes of a table that are read at once.
-const BLOCK_BYTES: usize = 1 << 20;
+/// Bytes of a table that are read at once: a quarter of the room for rows, within these bounds.
+const BLOCK_BYTES_MIN: usize = 64 << 10;
+const BLOCK_BYTES_MAX: usize = 1 << 20;
 
 /// The counters' group of files that are not UTF-8, nor anything like it. The job tells them as warnings.
 pub const NOT_DECODED: &str = "Files that are not decoded";
@@ -53,8 +54,8 @@ pub(super) struct SplitReader<'a> {
     pub(super) input: usize,
     /// The number of the file that is read.
     pub(super) file: u32,
-    /// Bytes of the longest row.
-    pub(super) longest: usize,
+    /// Bytes of memory for rows on their way.
+    pub(super) row_bytes: usize,
     /// That of the next record.
     pub(super) position: u64,
     /// What was read.
@@ -178,7 +179,7 @@ impl SplitReader<'_> {
             input: self.input,
             file: self.file,
             position: self.position,
-            longest: self.longest,
+            row_bytes: self.row_bytes,
             progress: &|bytes| attempt.progress(bytes),
         };
         let mut reader = RowReader::new(table)?;
@@ -207,7 +208,7 @@ struct TakeRows<'t, 'p> {
     input: usize,
     file: u32,
     position: u64,
-    longest: usize,
+    row_bytes: usize,
     progress: Progress<'p>,
 }
 
@@ -235,13 +236,14 @@ impl<'p> RowSink<'p> for TakeRows<'_, 'p> {
     }
 
     fn room(&self) -> (usize, usize) {
-        (BLOCK_BYTES, self.longest)
+        let block = (self.row_bytes / 4).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
+        (block, self.row_bytes)
     }
 
     fn too_long(&self, bytes: u64) -> Error {
         let message = format!(
             "a row has {bytes} bytes, and a worker has room for {}",
-            self.longest
+            self.row_bytes
         );
         Error::new(Kind::Memory, "read the input", message).advise_options(
             "give more {}, or fewer {}",
