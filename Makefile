@@ -9,6 +9,7 @@ CARGO_DENY_VERSION := 0.20.2
 UV_VERSION := 0.13.9
 VERSITYGW_VERSION := 1.8.0
 TOXIPROXY_VERSION := 2.5.0
+FAKE_GCS_VERSION := 1.52.3
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,6 +21,8 @@ TOOLS ?= .tools
 DENY := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 VERSITYGW := $(TOOLS)/versitygw-$(VERSITYGW_VERSION)/bin/versitygw
 TOXIPROXY := $(TOOLS)/toxiproxy-$(TOXIPROXY_VERSION)/bin/toxiproxy-server
+FAKE_GCS := $(TOOLS)/fake-gcs-server-$(FAKE_GCS_VERSION)/bin/fake-gcs-server
+AZURITE := $(TOOLS)/azurite/bin/azurite-blob
 UV := $(TOOLS)/uv-$(UV_VERSION)/bin/uv
 BENCH := $(TOOLS)/bench
 FRAMEWORKS := $(TOOLS)/frameworks
@@ -78,7 +81,7 @@ SEVERAL := --numprocesses 3 --dist loadscope
 
 PYTEST_OPTIONS := --import-mode=importlib --strict-markers --strict-config
 
-test-servers: $(VERSITYGW) $(TOXIPROXY) ## compile the servers that tests ask (needs Go; `make test` does it where Go is)
+test-servers: $(VERSITYGW) $(TOXIPROXY) $(FAKE_GCS) $(if $(shell command -v npm),$(AZURITE)) ## make the servers that tests ask (needs Go and npm; `make test` does it where Go is)
 
 check: check-rust check-python check-deps ## formatting, lints, types, stubs, docs, licences
 
@@ -234,6 +237,18 @@ $(TOXIPROXY):
 	@echo "compiling toxiproxy $(TOXIPROXY_VERSION) into $(TOOLS)"
 	GOBIN=$(abspath $(@D)) GOFLAGS=-mod=mod go install github.com/Shopify/toxiproxy/v2/cmd/server@v$(TOXIPROXY_VERSION)
 	mv $(@D)/server $@
+
+$(FAKE_GCS):
+	@echo "compiling fake-gcs-server $(FAKE_GCS_VERSION) into $(TOOLS): minutes, but only once"
+	GOBIN=$(abspath $(@D)) GOFLAGS=-mod=mod go install github.com/fsouza/fake-gcs-server@v$(FAKE_GCS_VERSION)
+
+# npm takes what the lock file names, from whatever registry the user has set.
+$(AZURITE): requirements/azurite/package-lock.json
+	mkdir -p $(@D)
+	cp requirements/azurite/package.json requirements/azurite/package-lock.json $(@D)/..
+	cd $(@D)/.. && npm ci --ignore-scripts --no-audit --no-fund --silent
+	ln -sf ../node_modules/.bin/azurite-blob $@
+	@touch $@
 
 $(UV):
 	$(PYTHON) -m venv $(@D)/..

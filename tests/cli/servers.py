@@ -34,15 +34,15 @@ class Host:
 HERE = Host()
 
 
-def compiled(name: str, program: str) -> Path:
-    """A server's program: of the PATH, or as `make test-servers` compiles it."""
+def compiled(name: str, program: str, by: str = "Go") -> Path:
+    """A server's program: of the PATH, or as `make test-servers` makes it."""
     found = shutil.which(program)
     if found is not None:
         return Path(found)
     tools = TOP / os.environ.get("TOOLS", ".tools")
-    made = sorted(tools.glob(f"{name}-*/bin/{program}"))
+    made = sorted(tools.glob(f"{name}*/bin/{program}"))
     if not made:
-        raise ServerMissing(f"no {name}: install Go, then run `make test-servers`")
+        raise ServerMissing(f"no {name}: install {by}, then run `make test-servers`")
     return made[-1]
 
 

@@ -2,18 +2,27 @@
 //!
 //! ```text
 //!   s3://bucket/a       S3, or a server that speaks as it does
+//!   gs://bucket/a       Google's storage
+//!   az://container/a    blobs of Azure
 //!   hdfs://host/a       HDFS
 //!   objects:///dir/a    an object store kept in a directory
 //!   http://host/a       a file of an HTTP server, for reading
 //! ```
 
 use super::location::{Location, OTHER_SCHEMES};
-use super::objects::{directory, s3};
+use super::objects::{azure, directory, gcs, s3};
 use super::store_kind::{StoreKind, StoreOption};
 use super::{hdfs, http};
 
 /// The kinds of stores, in the order in which errors name them.
-pub static KINDS: [&StoreKind; 4] = [&s3::KIND, &hdfs::KIND, &directory::KIND, &http::KIND];
+pub static KINDS: [&StoreKind; 6] = [
+    &s3::KIND,
+    &gcs::KIND,
+    &azure::KIND,
+    &hdfs::KIND,
+    &directory::KIND,
+    &http::KIND,
+];
 
 /// The kind of store that a location is in, and its place in the table; nothing of a path of this machine.
 pub fn kind_of(location: &Location) -> Option<(usize, &'static StoreKind)> {

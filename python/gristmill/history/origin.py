@@ -35,7 +35,7 @@ _NAME_IS_SECRET = rf"(?i){_TELLING}"
 _ASSIGNED = rf"(?is)([\w.\-]*(?:{_TELLING})[\w.\-]*[\"']?\s*[=:]\s*)(?!//).+"
 _AFTER_OPTION = rf"(?i)(--?[\w\-]*(?:{_TELLING})[\w\-]*\s+)[^\s\-]\S*"
 _BEARER = r"(?i)\b(bearer|basic)\s+\S+"
-_USER_IN_URL = r"(\w://)[^\s/@]+@"
+_USER_IN_URL = r"(?<=\w)(?<!\babfs)(?<!\babfss)(://)[^\s/@]+@"  # Azure's container is no secret
 #: Only a word with one of these can hold a secret with its name; few file names have one.
 _CAN_TELL = re.compile(r"[=:@\s]")
 _SETS_VARIABLE = frozenset({"-cmdenv", "--cmdenv"})

@@ -11,8 +11,11 @@
 //! the one wrapper that tries again ([`retry::Retried`]). The rule that must hold: an object appears whole, when its
 //! upload is completed, or not at all; only a committer completes.
 
+pub mod azure;
+mod call;
 pub mod directory;
 pub mod faults;
+pub mod gcs;
 mod listing;
 pub mod part_uploader;
 pub mod retry;

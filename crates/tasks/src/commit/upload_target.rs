@@ -1,6 +1,8 @@
 //! Where an output of uploads goes: whether it may be written there, and where its job folder lies.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::SUCCESS;
@@ -12,6 +14,9 @@ use gristmill_base::error::{Error, JobOption, Kind, Result};
 use gristmill_storage::FileKind;
 use gristmill_storage::location::{Location, parent_of};
 use gristmill_storage::stores::Stores;
+
+/// Bytes of the name of an output that its job folders have in theirs: stores have longer names than disks.
+const NAME_BYTES: usize = 150;
 
 /// The name by which the job folders of an output lie beside it: the output itself, or a name in the first of
 /// `spill_dirs` where its files appear one by one.
@@ -29,13 +34,14 @@ pub fn home_of(stores: &Stores, target: &Location, spill_dirs: &[PathBuf]) -> Pa
     if let Some(path) = path.filter(|_| stores.publisher(target).is_none()) {
         return path.to_owned();
     }
-    let mut name = target.name().unwrap_or_default().to_owned();
+    let name = target.name().unwrap_or_default().as_bytes();
+    let begins = name.get(..NAME_BYTES).unwrap_or(name);
     let crc = crc32fast::hash(target.as_typed().as_os_str().as_encoded_bytes());
-    name.push(format!("-{crc:08x}"));
+    let name = [begins, format!("-{crc:08x}").as_bytes()].concat();
     spill_dirs
         .first()
         .map_or(Path::new("."), PathBuf::as_path)
-        .join(name)
+        .join(OsString::from_vec(name))
 }
 
 /// The file that is meant, where a link of this machine leads to it; any other output as it is.

@@ -10,13 +10,16 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::call::{Call, HttpReply};
+use http::Method;
+use object_store::aws::{AwsAuthorizer, AwsCredential};
+use object_store::client::HttpRequest;
+
 use super::credentials::CredentialProvider;
-use super::failures::{unreached, untrusted};
 use super::settings::{S3Settings, Site};
-use crate::net::http_client::{HttpClient, TransportError, TransportPolicy};
+use crate::net::http_client::{HttpClient, HttpReply, TransportPolicy};
 use crate::net::per_process::PerProcess;
-use gristmill_base::error::Result;
+use crate::objects::call::Call;
+use gristmill_base::error::{Error, Kind, Result};
 
 /// What sends requests.
 #[derive(Debug)]
@@ -52,29 +55,42 @@ impl Client {
 
     /// Sends a request, and waits. What a successful reply to a question with a `buffer` has goes there.
     pub fn send(&self, call: &Call<'_>, buffer: &mut [u8]) -> Result<HttpReply> {
-        let here =
-            |error: gristmill_base::error::Error| error.during(call.operation).with_path(call.path);
+        let here = |error| call.here(error);
         let site = self.site().map_err(here)?;
         let bundle = site.bundle.as_ref();
         let made = || CredentialProvider::of(&site.credentials, &site.region, bundle);
         let keys = self.credentials.get(made).as_ref();
         let keys = keys.map_err(|error| here(error.clone()))?;
         let credentials = keys.get(&self.client).map_err(here)?;
-        let request = call.request(site, &credentials)?;
+        let request = signed(call, site, &credentials)?;
         let limit = self.client.limit(call.body.len().max(buffer.len()));
         let policy = TransportPolicy {
             bundle: bundle.cloned(),
             ..TransportPolicy::default()
         };
-        self.client
-            .send(&policy, request, buffer, limit)
-            .map_err(|broken| match broken {
-                TransportError::Here(error) => here(error),
-                TransportError::There(what) => unreached(call, &site.endpoint, &what),
-                TransportError::Stopped => unreached(call, &site.endpoint, "the job is to end"),
-                TransportError::Untrusted(distrust) => {
-                    untrusted(call, &site.endpoint, &distrust, bundle)
-                }
-            })
+        let sent = self.client.send(&policy, request, buffer, limit);
+        sent.map_err(|broken| {
+            let endpoint = (&*site.endpoint, "AWS_ENDPOINT_URL");
+            call.unanswered(broken, endpoint, (bundle, "AWS_CA_BUNDLE"))
+        })
     }
+}
+
+/// The request of a call, signed by who has the `credentials`, as the store at `site` wants it.
+fn signed(call: &Call<'_>, site: &Site, credentials: &AwsCredential) -> Result<HttpRequest> {
+    let request = call.request(&site.root_of(&call.bucket));
+    let mut request = request.map_err(|error| {
+        Error::new(Kind::BadOption, call.operation, error.to_string())
+            .with_path(call.path)
+            .with("endpoint", &site.endpoint)
+            .advise("check the endpoint (AWS_ENDPOINT_URL)")
+    })?;
+    // The CRC of a part is among what is signed: its bytes need no second, slow sum.
+    let is_part = call.method() == Method::PUT;
+    AwsAuthorizer::new(credentials, "s3", &site.region)
+        .with_sign_payload(!is_part)
+        .try_authorize(&mut request, None)
+        .map_err(|error| Error::bug(call.operation, error.to_string()))?;
+    call.say_length(&mut request);
+    Ok(request)
 }

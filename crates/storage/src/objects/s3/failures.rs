@@ -2,11 +2,10 @@
 
 use http::StatusCode;
 
-use super::call::{Call, HttpReply};
 use super::replies::{Refusal, refusal};
-use crate::net::http_client::header;
-use crate::net::trust::{Bundle, Distrust};
-use crate::objects::retry::{replaced, throttled, unanswered};
+use crate::net::http_client::{HttpReply, header};
+use crate::objects::call::Call;
+use crate::objects::retry::{replaced, throttled};
 use gristmill_base::error::{Error, Kind};
 
 /// The detail that says which error of S3 it is.
@@ -164,34 +163,6 @@ fn server_of(url: &str) -> String {
     let authority = rest.split('/').next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
     scheme + &host.escape_debug().to_string()
-}
-
-/// The error of a store that does not answer.
-pub fn unreached(call: &Call<'_>, endpoint: &str, what: &str) -> Error {
-    let error = Error::new(
-        Kind::Io,
-        call.operation,
-        format!("no answer from {endpoint}: {what}"),
-    );
-    unanswered(
-        error
-            .with_path(call.path)
-            .advise("check the endpoint (AWS_ENDPOINT_URL) and the network, then run again"),
-    )
-}
-
-/// The error of a store that does not prove its name: to ask again does not help.
-pub fn untrusted(
-    call: &Call<'_>,
-    endpoint: &str,
-    distrust: &Distrust,
-    bundle: Option<&Bundle>,
-) -> Error {
-    let (what, advice) = distrust.says(bundle, "AWS_CA_BUNDLE");
-    let message = format!("no connection to {endpoint}: {what}");
-    Error::new(Kind::Io, call.operation, message)
-        .with_path(call.path)
-        .advise(format!("{advice} (AWS_ENDPOINT_URL)"))
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@
 //!
 //! [`Retried`]: super::retry::Retried
 
-mod call;
 mod client;
 mod credentials;
 mod failures;
@@ -31,13 +30,11 @@ use chrono::DateTime;
 use http::{HeaderMap, Method, StatusCode};
 use md5::{Digest, Md5};
 
-use super::retry::replaced;
+use super::call::Call;
 use super::{KeptPart, Object, ObjectStore, Objects, Page, Part, Upload, UploadPart};
-use crate::ListingEntry;
-use crate::net::http_client::{bytes_of_range, header};
+use crate::net::http_client::{HttpReply, header};
 use crate::store_kind::{StoreKind, StoreSetup};
 use crate::version::ReadVersion;
-use call::{Call, HttpReply};
 use client::Client;
 use failures::failure;
 use gristmill_base::error::{Error, Kind, Result};
@@ -98,15 +95,7 @@ impl S3 {
             .ask("encoding-type", "url")
             .ask("prefix", &prefix);
         let page: ListingPage = replies::read(&call, &self.done(&call)?.body)?;
-        let mut found = Vec::new();
-        for (key, stat) in page.named() {
-            let name = key.strip_prefix(&prefix).unwrap_or_default();
-            let name = name.strip_suffix('/').unwrap_or(name);
-            if !name.is_empty() {
-                let path = directory.join(name);
-                found.push(ListingEntry { path, stat });
-            }
-        }
+        let found = call.entries(directory, page.named());
         let next = page.next_continuation_token.filter(|_| page.is_truncated);
         Ok(Page { found, next })
     }
@@ -124,8 +113,8 @@ impl S3 {
 
 impl Objects for S3 {
     fn head(&self, path: &Path) -> Result<Option<Object>> {
-        let call =
-            Call::new("look at a file", Method::HEAD, path)?.with("x-amz-checksum-mode", "ENABLED");
+        let call = Call::new(&KIND, "look at a file", Method::HEAD, path)?
+            .with("x-amz-checksum-mode", "ENABLED");
         if call.key.is_empty() {
             return Ok(None);
         }
@@ -136,7 +125,7 @@ impl Objects for S3 {
             status => {
                 // Such a reply has no text that says what is wrong: a reply to GET has.
                 let again =
-                    Call::new(call.operation, Method::GET, path)?.with("range", "bytes=0-0");
+                    Call::new(&KIND, call.operation, Method::GET, path)?.with("range", "bytes=0-0");
                 if self.found(&again)?.is_none() {
                     return Ok(None); // it went between the two
                 }
@@ -149,7 +138,7 @@ impl Objects for S3 {
     }
 
     fn list(&self, directory: &Path, from: Option<&str>) -> Result<Page> {
-        let call = Call::of_bucket("list a directory", Method::GET, directory)?;
+        let call = Call::new(&KIND, "list a directory", Method::GET, directory)?.of_bucket();
         let call = match from {
             Some(token) => call.ask("continuation-token", token),
             None => call,
@@ -158,7 +147,7 @@ impl Objects for S3 {
     }
 
     fn list_after(&self, directory: &Path, name: &str) -> Result<Option<Page>> {
-        let call = Call::of_bucket("list a directory", Method::GET, directory)?;
+        let call = Call::new(&KIND, "list a directory", Method::GET, directory)?.of_bucket();
         let key = call.prefix() + name;
         let page = self.page(directory, call.ask("start-after", &key))?;
         Ok(Some(page))
@@ -174,46 +163,24 @@ impl Objects for S3 {
         let Some(last) = (buffer.len() as u64).checked_sub(1) else {
             return Ok(0);
         };
-        let mut call = Call::new("read the input", Method::GET, path)?
+        let mut call = Call::new(&KIND, "read the input", Method::GET, path)?
             .with("range", &format!("bytes={offset}-{}", offset + last));
         if let Some(etag) = version.text() {
             call = call.with("if-match", &format!("\"{etag}\""));
         }
         let reply = self.client.send(&call, buffer)?;
-        match reply.status {
-            StatusCode::PARTIAL_CONTENT
-                if !etag_of(&reply.headers).is_some_and(|etag| version.is(&etag)) =>
-            {
-                Err(replaced(path).with("offset", offset))
-            }
-            StatusCode::PARTIAL_CONTENT => {
-                let wanted = bytes_of_range(&reply.headers, offset);
-                if wanted != Some(reply.read as u64) || reply.read as u64 > last + 1 {
-                    let message = "the store sent another range than it was asked for";
-                    return Err(Error::new(Kind::Io, call.operation, message)
-                        .with_path(path)
-                        .with("offset", offset)
-                        .retryable_error());
-                }
-                Ok(reply.read)
-            }
-            // It is shorter than it was.
-            StatusCode::RANGE_NOT_SATISFIABLE => Err(replaced(path).with("offset", offset)),
-            status if status.is_success() => {
-                let message = "the store does not send ranges of objects";
-                Err(Error::new(Kind::Io, call.operation, message).with_path(path))
-            }
-            _ => Err(failure(self.client.place(), &call, &reply).with("offset", offset)),
-        }
+        let etag = etag_of(&reply.headers);
+        let read = call.read_of(&reply, (version, etag.as_deref()), (offset, last + 1))?;
+        read.ok_or_else(|| failure(self.client.place(), &call, &reply).with("offset", offset))
     }
 
     fn delete(&self, path: &Path) -> Result<()> {
-        let call = Call::new("remove", Method::DELETE, path)?;
+        let call = Call::new(&KIND, "remove", Method::DELETE, path)?;
         self.found(&call).map(drop)
     }
 
     fn begin(&self, path: &Path) -> Result<String> {
-        let call = Call::new("create the output", Method::POST, path)?
+        let call = Call::new(&KIND, "create the output", Method::POST, path)?
             .ask("uploads", "")
             .with("x-amz-checksum-algorithm", "CRC32")
             .with(CRC_OF, WHOLE);
@@ -223,7 +190,7 @@ impl Objects for S3 {
 
     fn put_part(&self, path: &Path, id: &str, number: u32, part: &Part) -> Result<UploadPart> {
         let (crc, bytes) = (part.crc, part.data.len() as u64);
-        let mut call = Call::new("write the output", Method::PUT, path)?
+        let mut call = Call::new(&KIND, "write the output", Method::PUT, path)?
             .ask("partNumber", &number.to_string())
             .ask("uploadId", id)
             .with(CRC, &show_crc(crc));
@@ -247,7 +214,7 @@ impl Objects for S3 {
     }
 
     fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<KeptPart>>> {
-        let base = Call::new("look at an upload", Method::GET, path)?.ask("uploadId", id);
+        let base = Call::new(&KIND, "look at an upload", Method::GET, path)?.ask("uploadId", id);
         let (mut parts, mut after) = (Vec::new(), None::<String>);
         loop {
             let mut call = base.clone();
@@ -270,11 +237,16 @@ impl Objects for S3 {
     }
 
     fn complete(&self, upload: &Upload) -> Result<()> {
-        let mut call = Call::new("publish the output", Method::POST, upload.path.as_typed())?
-            .ask("uploadId", &upload.id)
-            .with("content-type", "application/xml")
-            .with(CRC, &show_crc(upload.crc()))
-            .with(CRC_OF, WHOLE);
+        let mut call = Call::new(
+            &KIND,
+            "publish the output",
+            Method::POST,
+            upload.path.as_typed(),
+        )?
+        .ask("uploadId", &upload.id)
+        .with("content-type", "application/xml")
+        .with(CRC, &show_crc(upload.crc()))
+        .with(CRC_OF, WHOLE);
         call.body = CompleteMultipartUpload::text(upload).into();
         let reply = self.done(&call)?;
         // The store begins its reply before it is done: what went wrong since stands in the text.
@@ -289,12 +261,12 @@ impl Objects for S3 {
     }
 
     fn abort(&self, path: &Path, id: &str) -> Result<()> {
-        let call = Call::new("end an upload", Method::DELETE, path)?.ask("uploadId", id);
+        let call = Call::new(&KIND, "end an upload", Method::DELETE, path)?.ask("uploadId", id);
         self.found(&call).map(drop)
     }
 
     fn uploads(&self, path: &Path) -> Result<Vec<(PathBuf, String)>> {
-        let base = Call::of_bucket("look for uploads", Method::GET, path)?;
+        let base = Call::new(&KIND, "look for uploads", Method::GET, path)?.of_bucket();
         let (mut uploads, mut after) = (Vec::new(), None::<(String, String)>);
         loop {
             let mut call = base
@@ -363,6 +335,7 @@ fn show_crc(crc: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::http_client::bytes_of_range;
 
     #[test]
     fn times_of_headers_and_of_listings_are_the_same() {

@@ -7,7 +7,7 @@ use quick_xml::de::from_reader;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::call::Call;
+use crate::objects::call::Call;
 use crate::objects::{DIRECTORY, Upload};
 use crate::version::identity_of;
 use crate::{FileKind, Stat};

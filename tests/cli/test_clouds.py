@@ -1,0 +1,220 @@
+"""Jobs from and to Google's storage and Azure make the bytes of a disk, and no text shows a secret.
+
+The servers are fake-gcs-server and Azurite, on this machine, started once for all tests.
+"""
+
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.optional import or_missing
+
+from .clouds import ACCOUNT, Cloud, CloudBucket, serving_azure, serving_gcs
+from .harness import GRISTMILL, clean_environment, failure, only_object, report, run
+from .resuming import Tree, killed_in_a_store
+
+#: So little memory, beside the parts that are uploaded, that 30 MB make runs.
+RUNS = ("--memory", "39M", "--workers", "2")
+
+KILLS = 2
+
+
+@pytest.fixture(scope="module")
+def gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    """A server that speaks as Google's storage does."""
+    with or_missing("GCS"), serving_gcs(tmp_path_factory.mktemp("gcs")) as cloud:
+        yield cloud
+
+
+@pytest.fixture(scope="module")
+def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    """A server that speaks as Azure's blobs do."""
+    with or_missing("Azure"), serving_azure(tmp_path_factory.mktemp("azure")) as cloud:
+        yield cloud
+
+
+@pytest.fixture(params=["gcs", "azure"])
+def bucket(
+    request: pytest.FixtureRequest, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> CloudBucket:
+    """An empty bucket, for whoever has the environment of this test."""
+    cloud: Cloud = request.getfixturevalue(request.param)
+    assert not home.exists()
+    for name, value in {**cloud.environment, "NO_PROXY": "127.0.0.1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    name = f"b{random.randrange(1 << 40):x}"
+    cloud.make_bucket(name)
+    return CloudBucket(cloud, name)
+
+
+def parts(folder: Path) -> Tree:
+    return {part.name: part.read_bytes() for part in folder.glob("part-*")}
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [("--memory", "400M"), RUNS, ("--memory", "64M", "--runner", "processes")],
+    ids=["memory", "runs", "processes"],
+)
+def test_terasort(memory: tuple[str, ...], bucket: CloudBucket) -> None:
+    run("teragen", "300k", "in", "--files", "2", "--no-sync")
+    run("terasort", "in", "out", "--partitions", "3", "--no-sync")
+    run("teragen", "300k", bucket.url("deep/in"), "--files", "2")
+    assert bucket.objects("deep/in") == parts(Path("in"))
+    command = ["terasort", bucket.url("deep/in"), bucket.url("out"), *memory, "--partitions", "3"]
+    run(*command)
+    assert bucket.objects("out") == parts(Path("out"))
+    assert "exists" in failure(*command)
+    run(*command, "--overwrite")
+    assert bucket.objects("out") == parts(Path("out"))
+    found = report("teravalidate", bucket.url("out"), "--against", bucket.url("deep/in"))
+    assert found["records"] == 300_000
+    assert bucket.cloud.parts_left(bucket.name) == []
+
+
+NAMES = ("plain", "a b", "ü+%#?&=", "q'\"<>", "a,b;c:d", "-", "%2F", "x" * 200)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_what_they_are(name: str, bucket: CloudBucket) -> None:
+    Path("in.txt").write_text("b\na\n")
+    run("sort", "in.txt", "-o", bucket.url(f"deep {name}/{name}"))
+    assert bucket.objects(f"deep {name}") == {name: b"a\nb\n"}
+    assert run("sort", "-r", bucket.url(f"deep {name}")).stdout == "b\na\n"
+
+
+def test_an_empty_file_is_one(bucket: CloudBucket) -> None:
+    Path("in.txt").touch()
+    run("sort", "in.txt", "-o", bucket.url("none"))
+    assert run("sort", bucket.url("none")).stdout == ""
+    assert "none" in run("hadoop", "fs", "-ls", bucket.url("none")).stdout
+
+
+def test_a_file_of_many_parts(bucket: CloudBucket) -> None:
+    """More than what is composed at once."""
+    run("teragen", "2800k", bucket.url("in"), "--files", "1")
+    found = report("teravalidate", bucket.url("in"), status=1)
+    assert found["records"] == 2_800_000
+    run("teragen", "2800k", "in", "--files", "1", "--no-sync")
+    assert report("teravalidate", "in", status=1)["checksum"] == found["checksum"]
+    assert bucket.cloud.parts_left(bucket.name) == []
+
+
+def test_requests_that_fail_are_made_again(bucket: CloudBucket) -> None:
+    run("teragen", "50k", "in", "--files", "4", "--no-sync")
+    run("terasort", "in", "out", "--partitions", "2", "--no-sync")
+    faults = {"GRISTMILL_OBJECTS_FAULTS": "refused=0.1,lost=0.05,throttled=0.05,seed=3"}
+    run("teragen", "50k", bucket.url("in"), "--files", "4", **faults)
+    done = run(
+        "terasort", bucket.url("in"), bucket.url("out"), "--partitions", "2", "--json", **faults
+    )
+    assert only_object(done.stdout)["counters"]["STORE_IO_RETRY"] > 0
+    assert bucket.objects("out") == parts(Path("out"))
+
+
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_killed_and_resumed(seed: int, bucket: CloudBucket, home: Path) -> None:
+    run("teragen", "300k", bucket.url("in"), "--files", "2")
+    shutil.rmtree(home, ignore_errors=True)
+    command = ["terasort", bucket.url("in"), bucket.url("out"), *RUNS, "--partitions", "3"]
+    killed = killed_in_a_store(begun, [*command, "--history"], home, kills=seed + 1)
+    assert killed > 0
+    found = report("teravalidate", bucket.url("out"), "--against", bucket.url("in"))
+    assert found["records"] == 300_000
+    assert bucket.cloud.parts_left(bucket.name) == []
+
+
+def begun(*command: str | Path) -> subprocess.Popen[str]:
+    """Start a job; some of its requests are refused, or lose their reply."""
+    faults = f"refused=0.08,lost=0.05,seed={random.randrange(1 << 20)}"
+    return subprocess.Popen(
+        [GRISTMILL, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=clean_environment(GRISTMILL_OBJECTS_FAULTS=faults),
+    )
+
+
+def test_python_and_streaming_read_and_write(bucket: CloudBucket) -> None:
+    Path("in.txt").write_text("b\na\nb\n")
+    run("sort", "in.txt", "-o", bucket.url("in/one.txt"))
+    Path("job.py").write_text(
+        "import sys\nimport gristmill as gm\n"
+        "source, target = sys.argv[1:]\n"
+        "job = gm.Job(gm.text(source), map=lambda line: [(line, 1)], reduce=gm.sum(),\n"
+        "             output=gm.tsv(target))\n"
+        "print(sorted(job.run().read()))\n"
+    )
+    python = str(GRISTMILL.with_name("python"))
+    command = [python, "job.py", bucket.url("in/*.txt"), bucket.url("counted")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "[('a', '1'), ('b', '2')]\n"), done.stderr
+    job = ("streaming", "-mapper", "cat", "-numReduceTasks", "0")
+    run(*job, "-input", bucket.url("in"), "-output", bucket.url("streamed"))
+    assert b"".join(bucket.objects("streamed").values()).count(b"\n") == 3
+    run("hadoop", "fs", "-cp", bucket.url("in/one.txt"), bucket.url("copied"))
+    assert run("hadoop", "fs", "-cat", bucket.url("copied")).stdout == "a\nb\nb\n"
+    run("hadoop", "fs", "-rm", bucket.url("copied"))
+    assert "No such file" in run("hadoop", "fs", "-ls", bucket.url("copied"), status=1).stderr
+    assert run("grep", "-c", "b", bucket.url("in/one.txt")).stdout == "2\n"
+
+
+def test_options_say_where_the_store_is(
+    bucket: CloudBucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("in.txt").write_text("b\na\n")
+    run("sort", "in.txt", "-o", bucket.url("in.txt"))
+    cloud = bucket.cloud
+    if cloud.name == "azure":
+        monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", "http://127.0.0.1:1")
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", "another")
+        given = [f"azure_endpoint={cloud.endpoint}", f"azure_account={ACCOUNT}"]
+    else:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:1")
+        given = [f"gcs_endpoint={cloud.endpoint}"]
+    options = [word for one in given for word in ("--store-option", one)]
+    assert run("sort", bucket.url("in.txt"), *options).stdout == "a\nb\n"
+    assert "no answer" in failure("sort", bucket.url("in.txt"), status=1)
+
+
+def test_what_is_not_there_is_named(bucket: CloudBucket) -> None:
+    assert "no such file" in failure("sort", bucket.url("none"), status=1)
+    nobody = failure("sort", f"{bucket.cloud.scheme}://nobody/a", status=1)
+    assert "nobody" in nobody
+    assert "names no bucket" in failure("sort", f"{bucket.cloud.scheme}:///a", status=2)
+
+
+def test_no_text_shows_a_secret(azure: Cloud, bucket: CloudBucket, home: Path) -> None:
+    if bucket.cloud is not azure:
+        return
+    Path("in.txt").write_text("b\na\n")
+    secret = azure.secret
+    signed = {"AZURE_STORAGE_KEY": "", "AZURE_STORAGE_SAS_TOKEN": f"sig={secret}&sp=r"}
+    wrong = {"AZURE_STORAGE_KEY": secret[:-4] + "AAAA"}
+    said = []
+    for environment in (signed, wrong, {}):
+        for command in (
+            ("sort", "in.txt", "-o", bucket.url("out"), "--history", "--json"),
+            ("explain", "sort", bucket.url("out")),
+            ("doctor",),
+        ):
+            done = subprocess.run(
+                [GRISTMILL, *command],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=60,
+                env=clean_environment(**environment),
+            )
+            said.append(done.stdout + done.stderr)
+    kept = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert any("credentials" in text or "does not permit" in text for text in said)
+    assert secret[:40] not in "".join(said)
+    assert secret[:40].encode() not in kept
