@@ -1,6 +1,7 @@
-"""`gristmill distinct` against a naive count of lines, and `sort | uniq`; where its output goes."""
+"""`gristmill distinct` against naive Python and `sort | uniq`; where its output goes."""
 
 import gzip
+import json
 import os
 import random
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from hypothesis import strategies as st
 import gristmill
 
 from .harness import GRISTMILL, clean_environment, end, failure, names, report, run, start
-from .resuming import is_killed, is_over, killed_again_and_again, tree
+from .resuming import is_killed, is_over, kept, kill_when, killed_again_and_again, tree
 
 MARK = b"\xef\xbb\xbf"
 
@@ -59,43 +61,61 @@ def parts_of(out: Path) -> list[bytes]:
     return [(out / name).read_bytes() for name in names(out) if name.startswith("part-")]
 
 
+def in_order(lines: Sequence[bytes], keep: str = "first") -> list[bytes]:
+    """One of each, at the place of the one that is kept."""
+    if keep == "first":
+        return list(dict.fromkeys(lines))
+    return list(dict.fromkeys(reversed(lines)))[::-1]
+
+
 @given(
-    st.lists(st.lists(st.sampled_from([b"a", b"b", b"\n", b"\r\n", b"\xff", b" "]))),
+    st.lists(st.lists(st.sampled_from([b"a", b"b", b"\n", b"\r\n", b"\xff", b" ", b"a\n"]))),
     st.integers(1, 4),
+    st.sampled_from(["first", "last"]),
 )
 def test_any_lines_are_counted(
-    tmp_path_factory: pytest.TempPathFactory, pieces: list[list[bytes]], parts: int
+    tmp_path_factory: pytest.TempPathFactory, pieces: list[list[bytes]], parts: int, keep: str
 ) -> None:
     folder = tmp_path_factory.mktemp("lines")
     (folder / "in").mkdir()
     texts = [b"".join(some) for some in pieces] or [b""]
     for number, text in enumerate(texts):
-        (folder / "in" / f"{number}").write_bytes(text)
-    wanted = Counter(line for text in texts for line in lines_of(text))
+        (folder / "in" / f"{number:03}").write_bytes(text)
+    lines = [line for text in texts for line in lines_of(text)]
+    counts = Counter(lines)
     for repeated, once in ((False, False), (True, False), (False, True)):
         out = folder / f"out{repeated}{once}"
         done = gristmill.unique(
-            folder / "in", output=out, parts=parts, count=True, repeated=repeated, once=once
+            folder / "in",
+            output=out,
+            parts=parts,
+            count=True,
+            repeated=repeated,
+            once=once,
+            keep=keep,
         )
         found = [line for part in parts_of(out) for line in part.split(b"\n")[:-1]]
-        assert sorted(found) == sorted(
-            b"%7d %s" % (count, line)
-            for line, count in wanted.items()
-            if (count > 1 or not repeated) and (count == 1 or not once)
-        )
+        assert found == [
+            b"%7d %s" % (counts[line], line)
+            for line in in_order(lines, keep)
+            if (counts[line] > 1 or not repeated) and (counts[line] == 1 or not once)
+        ]
+        assert len(parts_of(out)) == parts
         assert done.counters["REDUCE_OUTPUT_RECORDS"] == len(found)
+        assert done.counters["REGROUPED_RECORDS"] == len(found)
 
 
 @pytest.mark.parametrize("options", [[], ["--count"], ["--repeated"], ["--once"]])
-def test_one_part_is_what_uniq_prints(options: list[str], tmp_path: Path) -> None:
+def test_what_is_sorted_is_what_uniq_prints(options: list[str], tmp_path: Path) -> None:
     chance = random.Random(3)
     lines = [b"%x" % chance.getrandbits(chance.choice((6, 12, 90))) for _ in range(60_000)]
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a").write_bytes(b"\n".join(lines[:40_000]) + b"\n")
     (tmp_path / "in" / "b.gz").write_bytes(gzip.compress(b"\n".join(lines[40_000:])))
-    run("distinct", tmp_path / "in", "-o", tmp_path / "out", "--parts", "1", *options)
-    run("distinct", tmp_path / "in", "-o", tmp_path / "file", *options)
-    printed = written("distinct", tmp_path / "in", *options)
+    command = ("distinct", "--sorted", tmp_path / "in", *options)
+    run(*command, "-o", tmp_path / "out", "--parts", "1")
+    run(*command, "-o", tmp_path / "file")
+    printed = written(*command)
     short = {"--count": "-c", "--repeated": "-d", "--once": "-u"}
     uniq = subprocess.run(
         ["uniq", *(short[option] for option in options)],
@@ -108,24 +128,51 @@ def test_one_part_is_what_uniq_prints(options: list[str], tmp_path: Path) -> Non
     assert printed == uniq.stdout
 
 
-def test_any_workers_and_memory_give_the_same_bytes(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def several_splits(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[bytes]]:
+    """A directory of more than 13 MB: of two files, and a compressed one between them."""
+    folder = tmp_path_factory.mktemp("splits")
     chance = random.Random(5)
-    lines = [b"%x" % chance.getrandbits(chance.choice((10, 60))) for _ in range(300_000)]
-    (tmp_path / "in").write_bytes(b"\n".join(lines))
+    lines = [b"%060x" % (chance.getrandbits(18) << 200) for _ in range(230_000)]
+    (folder / "a").write_bytes(b"\n".join(lines[:210_000]))
+    (folder / "b.gz").write_bytes(gzip.compress(b"\n".join(lines[210_000:220_000]), 1))
+    (folder / "c").write_bytes(b"\n".join(lines[220_000:]))
+    assert (folder / "a").stat().st_size > 12 << 20
+    return folder, lines
+
+
+PLACES = (["--workers", "1"], ["--workers", "2", "--memory", "30M"], ["--runner", "processes"])
+
+
+@pytest.mark.parametrize("keep", ["first", "last"])
+def test_any_workers_and_memory_give_the_same_bytes(
+    keep: str, several_splits: tuple[Path, list[bytes]], tmp_path: Path
+) -> None:
+    folder, lines = several_splits
     found: list[list[bytes]] = []
-    for number, options in enumerate(
-        (["--workers", "1"], ["--workers", "2", "--memory", "30M"], ["--runner", "processes"])
-    ):
+    for number, options in enumerate(PLACES):
         out = tmp_path / f"out{number}"
-        run("distinct", tmp_path / "in", "-o", out, "--parts", "3", "--count", *options)
+        run("distinct", folder, "-o", out, "--parts", "3", "--keep", keep, *options)
         found.append(parts_of(out))
     assert found[0] == found[1] == found[2]
-    assert sum(part.count(b"\n") for part in found[0]) == len(set(lines))
+    assert b"".join(found[0]).split(b"\n")[:-1] == in_order(lines, keep)
+    assert all(part.count(b"\n") > 1000 for part in found[0])
+    keyed = written("distinct", "-k1.1,1.60", folder, "--keep", keep)
+    assert keyed == b"".join(found[0])
+
+
+def test_explain_says_what_the_order_costs(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"b\na\nb\n")
     explain = ("explain", "distinct", tmp_path / "in", "-o", tmp_path / "out")
     assert report(*explain, "--parts", "3")["parts"] == 3
     plan = report(*explain)
     assert plan["parts"] == 1
     assert "put together" in plan["reason"]
+    assert "the order of the input takes" in plan["reason"]
+    assert [stage["name"] for stage in plan["stages"]] == ["map", "regroup", "reduce"]
+    plan = report(*explain, "--sorted")
+    assert "the order of the input takes" not in plan["reason"]
+    assert [stage["name"] for stage in plan["stages"]] == ["map", "reduce"]
 
 
 @pytest.mark.parametrize("parts", [("--parts", "3"), ()])
@@ -143,6 +190,26 @@ def test_killed_at_any_moment(parts: tuple[str, ...], home: Path, tmp_path: Path
     assert tree(out) == tree(wanted)
     assert names(tmp_path) == ["home", "in", "out", "wanted"]
     assert killed >= 1, "the job was over before it could be killed"
+
+
+@pytest.mark.parametrize(
+    ("phase", "tasks"), [("regroup", 3), ("regroup", 6), ("reduce", 7)], ids=str
+)
+def test_killed_while_pairs_are_regrouped_and_put_in_order(
+    phase: str, tasks: int, several_splits: tuple[Path, list[bytes]], home: Path, tmp_path: Path
+) -> None:
+    """After so many tasks: of three maps at least, four that regroup, and four that reduce."""
+    folder, lines = several_splits
+    out, options = tmp_path / "out", ("--parts", "4", "--workers", "1", "--memory", "30M")
+
+    def is_time(events: list[dict[str, Any]]) -> bool:
+        return has_begun(phase, events) and kept(events, "work") >= tasks
+
+    kill_when(["distinct", folder, "-o", out, *options], home, is_time)
+    done = json.loads(run("resume", "last", "--json").stdout)
+    assert done["counters"]["KEPT_TASKS"] >= tasks
+    assert b"".join(parts_of(out)).split(b"\n")[:-1] == in_order(lines)
+    assert names(tmp_path) == ["home", "out"]
 
 
 @pytest.mark.parametrize("sync", [(), ("--no-sync",)])
@@ -184,7 +251,7 @@ def test_a_file_takes_the_place_of_one_that_is_there(tmp_path: Path) -> None:
     with file.open("rb") as before:
         run("distinct", file, "-o", link)
         assert before.read() == b"b\na\nb\n"
-    assert file.read_bytes() == b"a\nb\n"
+    assert file.read_bytes() == b"b\na\n"
     assert file.stat().st_mode & 0o777 == 0o640
     assert link.is_symlink()
     assert names(tmp_path) == ["file", "link"]
@@ -195,11 +262,11 @@ def test_what_is_no_file_is_written_and_not_replaced(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     process = start("distinct", tmp_path / "in", "-o", pipe)
-    assert pipe.read_bytes() == b"a\nb\n"
+    assert pipe.read_bytes() == b"b\na\n"
     assert end(process).status == 0
     assert stat.S_ISFIFO(pipe.stat().st_mode)
-    assert written("distinct", tmp_path / "in", "-o", "/dev/stdout") == b"a\nb\n"
-    assert written("distinct", tmp_path / "in", "-o", "-") == b"a\nb\n"
+    assert written("distinct", tmp_path / "in", "-o", "/dev/stdout") == b"b\na\n"
+    assert written("distinct", tmp_path / "in", "-o", "-") == b"b\na\n"
     assert run("distinct", tmp_path / "in", "-o", "/dev/null").stdout == ""
     assert names(tmp_path) == ["in", "pipe"]
 
@@ -235,11 +302,11 @@ def test_a_reader_that_leaves_ends_the_job_quietly(tmp_path: Path) -> None:
 def test_python_writes_where_it_is_told(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"b\na\nb\n")
     done = gristmill.unique(tmp_path / "in", output=tmp_path / "out")
-    assert (tmp_path / "out").read_bytes() == b"a\nb\n"
+    assert (tmp_path / "out").read_bytes() == b"b\na\n"
     assert (done.parts, done.records, done.output_bytes) == (1, 2, 4)
     code = f"import gristmill; gristmill.unique({str(tmp_path / 'in')!r})"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert printed.stdout == b"a\nb\n"
+    assert printed.stdout == b"b\na\n"
 
 
 def test_outputs_that_cannot_be_are_refused(tmp_path: Path) -> None:
@@ -316,16 +383,19 @@ def test_any_table_keeps_one_row_of_each_key(
         number = {"1.0": "1", "01": "1", "x": "0", "": "0"}.get(row[2], row[2])
         return (row[1].upper() if word else row[1], number)
 
-    kept = {key(row): row for row in (rows if keep == "last" else reversed(rows))}
     counts = Counter(map(key, rows))
-    found: list[str] = []
+    found = ""
     for part in parts_of(out):
         header, _, rest = part.decode().partition("\n")
         assert header == "a,b,n,count"
-        found.append(rest)
-    wanted = {f"{written(row)[:-1]},{counts[at]}\n" for at, row in kept.items()}
-    assert sum(map(len, found)) == sum(map(len, wanted))
-    assert all(row in "".join(found) for row in wanted)
+        found += rest
+    places = {key(row): place for place, row in enumerate(rows)}
+    if keep == "first":
+        places = {key(row): place for place, row in reversed([*enumerate(rows)])}
+    assert found == "".join(
+        f"{written(rows[place])[:-1]},{counts[key(rows[place])]}\n"
+        for place in sorted(places.values())
+    )
 
 
 def test_keys_of_lines_are_those_of_sort(tmp_path: Path) -> None:
@@ -335,13 +405,18 @@ def test_keys_of_lines_are_those_of_sort(tmp_path: Path) -> None:
     ]
     (tmp_path / "in").write_text("\n".join(lines))
     for options in (["-t:", "-k2,2n"], ["-t:", "-k1,1f"], ["-t:", "-k1,2"], ["-f", "-t:", "-k1,1"]):
-        done = run("distinct", *options, tmp_path / "in")
+        done = run("distinct", "--sorted", *options, tmp_path / "in")
         sort = ["sort", "-s", "-u", *options, tmp_path / "in"]
         wanted = subprocess.run(
             sort, capture_output=True, text=True, check=True, env={"LC_ALL": "C"}
         )
         assert done.stdout == wanted.stdout
-    counted = run("distinct", "-t:", "-k1,1", "--count", "--keep", "last", tmp_path / "in").stdout
+        in_place = run("distinct", *options, tmp_path / "in").stdout
+        kept_lines = set(wanted.stdout.splitlines())
+        assert in_place.splitlines() == [line for line in lines if line in kept_lines]
+    counted = run(
+        "distinct", "--sorted", "-t:", "-k1,1", "--count", "--keep", "last", tmp_path / "in"
+    ).stdout
     last = {line[0]: line for line in lines}
     counts = Counter(line[0] for line in lines)
     assert counted == "".join(f"{counts[key]:7} {last[key]}\n" for key in sorted(last))

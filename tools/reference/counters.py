@@ -18,6 +18,7 @@ COUNTERS = {
         "REDUCE_INPUT_GROUPS": "Different keys.",
         "REDUCE_INPUT_RECORDS": "Records or pairs that reduces read.",
         "REDUCE_OUTPUT_RECORDS": "Records that reduces wrote.",
+        "REGROUPED_RECORDS": "Records that were put in the order of the input at the end.",
         "REDUCE_SHUFFLE_BYTES": "Bytes that reduces read, before compression.",
         "SKIPPED_RECORDS": "`sort` of a table: rows that were left out.",
         "MAP_SKIPPED_RECORDS": "Records of the input that were left out, as the job allows.",

@@ -24,7 +24,7 @@ OWN_CODE = frozenset({"mapreduce", "streaming"})
 _RECORDS = ("MAP_INPUT_RECORDS", "REDUCE_INPUT_RECORDS", "MAP_OUTPUT_RECORDS", "SPILLED_RECORDS")
 """The counters of an attempt that say how many records it worked on: the first that it has."""
 
-_REDUCE_PHASES = frozenset({"merge runs", "merge", "reduce"})
+_REDUCE_PHASES = frozenset({"merge runs", "merge", "regroup", "reduce"})
 
 
 @dataclass(slots=True, kw_only=True)

@@ -41,6 +41,14 @@ impl Extreme {
         self.offer(aggregate, other)
     }
 
+    /// Where the value stands, if that decides.
+    pub(super) fn position(&self, aggregate: &Aggregate) -> Option<u64> {
+        if !positioned(aggregate) {
+            return None;
+        }
+        split_unsigned(&self.0).ok().map(|(position, _)| position)
+    }
+
     fn offer(&mut self, aggregate: &Aggregate, candidate: &[u8]) -> Result<()> {
         if self.0.is_empty() || is_better(aggregate, candidate, &self.0)? {
             self.0.clear();

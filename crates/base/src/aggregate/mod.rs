@@ -257,6 +257,15 @@ impl Aggregate {
         }
     }
 
+    /// Where the value stands that `First` or `Last` has, if any; of several, that of the first of those.
+    pub fn position(&self, state: &AggregateState) -> Option<u64> {
+        match &state.0 {
+            Inner::Extreme(extreme) => extreme.position(self.plain().0),
+            Inner::Several(several) => several.position(self.all()),
+            _ => None,
+        }
+    }
+
     /// The state before the first value.
     ///
     /// ```

@@ -37,6 +37,11 @@ impl Several {
         size_of_val(&*self.0) + ALLOCATION_BYTES + inner
     }
 
+    pub(super) fn position(&self, all: &[Aggregate]) -> Option<u64> {
+        let mut pairs = all.iter().zip(&self.0);
+        pairs.find_map(|(aggregate, state)| aggregate.position(state))
+    }
+
     pub(super) fn finish_bytes(&self, all: &[Aggregate]) -> usize {
         all.iter()
             .zip(&self.0)

@@ -1,15 +1,18 @@
 //! `distinct`: one of each line, or one record of each key; how often each occurs, those that occur again, those that do not.
 //!
 //! ```text
-//!   whole lines   counted (`CountedKeys`)
-//!   keys          record ──▶ code of its keys │ the first record, how many ── brought together ──▶ a record of each code
+//!   record ──▶ code of its keys │ place, record, how many ── brought together ──▶ place │ record ── sorted ──▶ record
+//!                                                                 └── --sorted ─────────────────────────────▶ record
 //! ```
 //!
+//! Of whole lines the code is the line, which is not kept twice; with `--sorted` they are only counted ([`CountedKeys`]).
+//! The output is in the order of the input: the place of the record that is kept counts. Parts are ranges of the input.
 //! Keys are compared as `sort` compares them: records are the same that it would call equal. A line is its bytes without the LF
 //! behind it: a CR is a part of it, and the last line needs no LF.
 
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, one_if_sorted, wrong_option};
+use super::random::EachRecord;
 use super::tables::{InputTable, KeysAsked, RecordsAsked, record_options};
 use crate::plan::table::{CommandSpec, Common, argument, option};
 use gristmill_base::aggregate::Aggregate;
@@ -17,19 +20,18 @@ use gristmill_base::error::{Error, Result};
 use gristmill_base::record::table::without_end;
 use gristmill_base::value::{Token, ValueReader, write};
 use gristmill_gnu_keys::Keys;
-use gristmill_storage::lines::lines_of;
 use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
 use gristmill_tasks::task::{
     Combined, CombinedStates, CountedKeys, KeySelection, LineKeys, Mapper, Operator, OutputLine,
-    Pairs, PartFiles, Records, Reducer,
+    Pairs, PartFiles, Records, Reducer, Regrouper,
 };
 
 /// The column that has how often a row occurs.
 const COUNT: &[u8] = b"count";
 
 record_options! {
-    keyed output,
+    output,
     /// Options of `distinct`, as given.
     pub(in crate::jobs) struct DistinctSpec {
         inputs: Vec<Location> = argument(
@@ -52,6 +54,16 @@ record_options! {
         general_numeric_sort: bool = option("off", "The same for numbers as C reads them: 1e3, 0x10, inf.").short("g"),
         ignore_case: bool = option("off", "Take a to z as A to Z.").short("f"),
         ignore_leading_blanks: bool = option("off", "Skip blanks at the beginning of keys.").short("b"),
+        sorted: bool = option(
+            "off",
+            "Put the output in the order of the keys; one task writes it. Without it, it is in the order of the input, for which all that is \
+             kept is written to disk and read once more.",
+        ),
+        parts: Option<usize> = option(
+            "one file",
+            "Write the output as N files, part-r-00000 and so on, in a directory, each of about as many bytes of the input. One behind the \
+             other they are the same, however many they are.",
+        ),
     }
 }
 
@@ -60,7 +72,7 @@ impl Described for DistinctSpec {
         name: "distinct",
         function: Some("unique"), // gm.distinct is a reduction
         help: "Keep one of each line, or one record of each key; count them, or keep those that occur once or again.",
-        details: "As `sort | uniq` or `sort -u -k` does, with all cores and data bigger than memory. Records are in the order of their keys in each part; one file, and standard output, are a part for each 256 MB of input, one after another.",
+        details: "As `awk '!seen[$0]++'` does, or `sort | uniq`, with all cores and data bigger than memory. What is kept is in the order of the input; with sorted, in the order of the keys.",
         example: "gristmill distinct --csv --key email users.csv -o unique.csv",
         python: r#"
 >>> import tempfile, gristmill
@@ -69,8 +81,8 @@ impl Described for DistinctSpec {
 ...     _ = Path(folder, "text").write_text("b\na\nb\n")
 ...     report = gristmill.unique(f"{folder}/text", output=f"{folder}/lines")
 ...     print(Path(folder, "lines").read_text(), end="")
-a
 b
+a
 "#,
         explained: true,
         own: Self::OPTIONS,
@@ -146,7 +158,7 @@ impl NativeJob for DistinctSpec {
 
     fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
         let (selection, kept) = (self.selection()?, self.kept()?);
-        if self.is_plain() {
+        if self.is_plain() && self.sorted {
             return Ok(Box::new(CountedKeys {
                 keys: LineKeys::Lines,
                 selection,
@@ -156,22 +168,29 @@ impl NativeJob for DistinctSpec {
                 },
             }));
         }
-        let keys = match self.is_table() {
-            true => None,
-            false => Some(self.keys().of_lines()?),
+        let by = match (self.is_table(), self.is_plain()) {
+            (true, _) => ComparedBy::RowCode,
+            (false, true) => ComparedBy::WholeLine,
+            (false, false) => ComparedBy::Keys(self.keys().of_lines()?),
         };
         let table = tables.first();
         let mut header = table.map_or_else(Vec::new, InputTable::header_row);
         if self.count && !header.is_empty() {
             header = counted(&header, table, COUNT);
         }
+        let counts = self.count || selection != KeySelection::default();
         Ok(Box::new(DistinctOperator {
-            keys,
+            by,
             selection,
             count: self.count,
+            sorted: self.sorted,
             table: table.cloned(),
             header,
-            aggregate: Aggregate::Several(vec![kept, Aggregate::Count]),
+            aggregate: match counts {
+                true => Aggregate::Several(vec![kept, Aggregate::Count]),
+                false => kept,
+            },
+            counts,
         }))
     }
 }
@@ -188,22 +207,59 @@ fn counted(row: &[u8], table: Option<&InputTable>, count: &[u8]) -> Vec<u8> {
     }
 }
 
+/// What records are compared by.
+#[derive(Debug)]
+enum ComparedBy {
+    /// Lines by all of them.
+    WholeLine,
+    /// Lines by keys.
+    Keys(Keys),
+    /// Rows, which come with codes.
+    RowCode,
+}
+
 /// Keeps a record of each key.
 #[derive(Debug)]
 struct DistinctOperator {
-    /// Those of lines; rows come with their codes.
-    keys: Option<Keys>,
+    by: ComparedBy,
     selection: KeySelection,
+    /// Whether the count is written.
     count: bool,
+    sorted: bool,
     table: Option<InputTable>,
     header: Vec<u8>,
-    /// A record, and how many there are.
+    /// A record, at its place, and where they are counted how many there are.
     aggregate: Aggregate,
+    counts: bool,
+}
+
+impl DistinctOperator {
+    /// What is to be written of a record, with its end.
+    fn write(&self, record: &[u8], number: i64, written: &mut Vec<u8>) {
+        written.clear();
+        match self.count {
+            true => {
+                let number = match self.table {
+                    Some(_) => number.to_string(),
+                    None => format!("{number:7}"),
+                };
+                written.extend(counted(record, self.table.as_ref(), number.as_bytes()));
+            }
+            false => written.extend_from_slice(record),
+        }
+        if self.table.is_none() {
+            written.push(b'\n');
+        }
+    }
 }
 
 impl Operator for DistinctOperator {
     fn combines(&self) -> bool {
         true
+    }
+
+    fn regroups(&self) -> bool {
+        !self.sorted
     }
 
     fn header(&self) -> &[u8] {
@@ -212,51 +268,71 @@ impl Operator for DistinctOperator {
 
     fn mapper(&self, memory: usize) -> Result<Box<dyn Mapper + '_>> {
         Ok(Box::new(DistinctMapper {
-            keys: self.keys.as_ref(),
+            distinct: self,
             states: CombinedStates::new(self.aggregate.clone(), memory),
             code: Vec::new(),
             value: Vec::new(),
         }))
     }
 
+    fn regrouper(&self, memory: usize) -> Result<Box<dyn Regrouper + '_>> {
+        Ok(Box::new(KeptRecords::new(self, memory)))
+    }
+
     fn reducer(&self, memory: usize) -> Result<Box<dyn Reducer + '_>> {
-        Ok(Box::new(DistinctReducer {
-            distinct: self,
-            memory,
-            results: Vec::new(),
-        }))
+        Ok(match self.sorted {
+            true => Box::new(KeptRecords::new(self, memory)),
+            false => Box::new(EachRecord::default()),
+        })
     }
 }
 
 struct DistinctMapper<'o> {
-    keys: Option<&'o Keys>,
+    distinct: &'o DistinctOperator,
     states: CombinedStates,
     code: Vec<u8>,
     value: Vec<u8>,
 }
 
 impl DistinctMapper<'_> {
-    fn take(&mut self, record: &[u8], position: u64, pairs: &mut Pairs<'_>) -> Result<()> {
+    /// Adds a record to the key whose code is there.
+    #[inline]
+    fn add(&mut self, record: &[u8], place: u64, pairs: &mut Pairs<'_>) -> Result<()> {
         self.value.clear();
         write::bytes(&mut self.value, record);
-        write::null(&mut self.value); // counts take any value
-        self.states.add((&self.code, &self.value), position, pairs)
+        self.add_value(place, pairs)
+    }
+
+    #[inline]
+    fn add_value(&mut self, place: u64, pairs: &mut Pairs<'_>) -> Result<()> {
+        if self.distinct.counts {
+            write::null(&mut self.value); // counts take any value
+        }
+        self.states.add((&self.code, &self.value), place, pairs)
     }
 }
 
 impl Mapper for DistinctMapper<'_> {
     fn records(&mut self, records: &Records<'_>, pairs: &mut Pairs<'_>) -> Result<()> {
-        let Some(keys) = self.keys else {
-            self.code.clear();
-            self.code.extend_from_slice(records.code);
-            return self.take(records.bytes, records.position, pairs);
-        };
-        for (line, position) in lines_of(records.bytes).zip(records.position..) {
-            self.code.clear();
-            keys.encode(line, &mut self.code);
-            self.take(line, position, pairs)?;
+        match &self.distinct.by {
+            ComparedBy::RowCode => {
+                self.code.clear();
+                self.code.extend_from_slice(records.code);
+                self.add(records.bytes, records.place_of(records.offset)?, pairs)
+            }
+            ComparedBy::Keys(keys) => records.lines().try_for_each(|(offset, line)| {
+                self.code.clear();
+                keys.encode(line, &mut self.code);
+                self.add(line, records.place_of(offset)?, pairs)
+            }),
+            ComparedBy::WholeLine => records.lines().try_for_each(|(offset, line)| {
+                self.code.clear();
+                self.code.extend_from_slice(line);
+                self.value.clear();
+                write::null(&mut self.value);
+                self.add_value(records.place_of(offset)?, pairs)
+            }),
         }
-        Ok(())
     }
 
     fn end(&mut self, pairs: &mut Pairs<'_>) -> Result<Option<Combined>> {
@@ -264,45 +340,71 @@ impl Mapper for DistinctMapper<'_> {
     }
 }
 
-struct DistinctReducer<'o> {
+/// The records that are kept, by their keys.
+struct KeptRecords<'o> {
     distinct: &'o DistinctOperator,
     memory: usize,
     results: Vec<u8>,
+    written: Vec<u8>,
 }
 
-impl Reducer for DistinctReducer<'_> {
-    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartFiles) -> Result<bool> {
-        let DistinctOperator {
-            selection,
-            count,
-            table,
-            aggregate,
-            ..
-        } = self.distinct;
-        if !groups.next_aggregate(aggregate, self.memory, &mut self.results)? {
-            return Ok(false);
+impl<'o> KeptRecords<'o> {
+    fn new(distinct: &'o DistinctOperator, memory: usize) -> Self {
+        KeptRecords {
+            distinct,
+            memory,
+            results: Vec::new(),
+            written: Vec::new(),
         }
-        let mut results = ValueReader::new(&self.results);
-        let (Some(Token::Bytes(record)), Some(Token::Int(number))) =
-            (results.token()?, results.token()?)
-        else {
-            return Err(Error::bug("reduce a key", "it has no record with a count"));
+    }
+
+    /// Hands on what is to be written of the next key, if anything is, with its place; false where there is no more.
+    fn take_next(
+        &mut self,
+        groups: &mut MergedGroups,
+        take: impl FnOnce(u64, &[u8]) -> Result<()>,
+    ) -> Result<bool> {
+        let distinct = self.distinct;
+        let aggregate = &distinct.aggregate;
+        let Some(state) = groups.next_state(aggregate, self.memory)? else {
+            return Ok(false);
         };
-        if !selection.takes(number) {
+        self.results.clear();
+        aggregate.finish(&state, &mut self.results)?;
+        let mut results = ValueReader::new(&self.results);
+        let (kept, number) = (results.token()?, results.token()?);
+        let number = match number {
+            Some(Token::Int(number)) => number,
+            _ => 1, // they are not counted
+        };
+        if !distinct.selection.takes(number) {
             return Ok(true);
         }
-        let mut written = record.into_owned();
-        if *count {
-            let number = match table {
-                Some(_) => number.to_string(),
-                None => format!("{number:7}"),
-            };
-            written = counted(&written, table.as_ref(), number.as_bytes());
+        match (kept, aggregate.position(&state)) {
+            (Some(Token::Bytes(record)), Some(place)) => {
+                distinct.write(&record, number, &mut self.written);
+                take(place, &self.written)?;
+            }
+            (Some(Token::Null), Some(place)) => {
+                distinct.write(groups.key(), number, &mut self.written);
+                take(place, &self.written)?;
+            }
+            _ => return Err(Error::bug("reduce a key", "it has no record")),
         }
-        if table.is_none() {
-            written.push(b'\n');
-        }
-        part.record(&written)?;
         Ok(true)
+    }
+}
+
+impl Regrouper for KeptRecords<'_> {
+    fn next(&mut self, groups: &mut MergedGroups, pairs: &mut Pairs<'_>) -> Result<bool> {
+        self.take_next(groups, |place, record| {
+            pairs.give_at(place, record.strip_suffix(b"\n").unwrap_or(record))
+        })
+    }
+}
+
+impl Reducer for KeptRecords<'_> {
+    fn next(&mut self, groups: &mut MergedGroups, part: &mut PartFiles) -> Result<bool> {
+        self.take_next(groups, |_, record| part.record(record))
     }
 }

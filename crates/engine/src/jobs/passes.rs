@@ -67,6 +67,14 @@ impl Passes {
         }
     }
 
+    /// The same, where the last merge has half of its memory for its runs.
+    pub(super) fn merging_by_half(&self) -> Self {
+        Passes {
+            plan: Arc::clone(&self.plan),
+            memory_layout: self.memory_layout.clone().merging_by_half(),
+        }
+    }
+
     /// Merges `runs`, of so many bytes, in passes until one merge takes all that are left: `last` goes on with those. What a
     /// pass makes is shown to `passed`.
     ///

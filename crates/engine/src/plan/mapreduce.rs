@@ -4,6 +4,7 @@
 //! engine sees how many bytes each has, and hands the rest through.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Deserialize;
 
@@ -15,7 +16,7 @@ use gristmill_storage::io::window::{SHARE_BYTES_MAX, SHARE_BYTES_MIN};
 use gristmill_storage::location::Location;
 use gristmill_storage::sorted_run::RunCompression;
 use gristmill_tasks::merge::feed::FEED_BYTES;
-use gristmill_tasks::task::UserTaskSplit;
+use gristmill_tasks::task::{InputRanges, UserTaskSplit};
 
 /// Most partitions of a job: each is a file, and a bucket of every run.
 pub const PARTITIONS_MAX: usize = 100_000;
@@ -116,6 +117,9 @@ pub struct MapReduceSpec {
     /// Whether the files of the output are looked at together before they are published: those of a table get one schema.
     #[serde(default)]
     pub one_schema: bool,
+    /// The parts of the input that the partitions are, where pairs are grouped twice.
+    #[serde(skip)]
+    pub regroups: Option<Arc<InputRanges>>,
     /// How many rows of tables may be left out, where the code is ours.
     #[serde(skip)]
     pub skip_bad: u64,

@@ -176,6 +176,15 @@ impl MemoryLayout {
         self
     }
 
+    /// The same where a merge leaves half of its memory to what is made of its records.
+    #[must_use]
+    pub fn merging_by_half(self) -> Self {
+        MemoryLayout {
+            merge_bytes: self.merge_bytes / 2,
+            ..self
+        }
+    }
+
     /// The same where runs in memory may have as much as is planned here.
     #[must_use]
     pub fn beside_runs(mut self) -> Self {

@@ -184,6 +184,7 @@ impl UserTaskExecutor for Words {
                 self.map(spec, *number, what.value().as_str().unwrap())
             }
             UserTaskKind::Reduce { partition, .. } => self.reduce(spec, *partition),
+            UserTaskKind::Regroup { .. } => Err(Error::bug("regroup", "no job here does")),
         }?;
         if spec.attempt == 0 && self.fail_once.contains(&spec.task) {
             let error = Error::new(Kind::Io, "count words", "as it was told to");

@@ -249,8 +249,25 @@ impl MergedGroups {
         room: usize,
         result: &mut Vec<u8>,
     ) -> Result<bool> {
-        if !self.next_group()? {
+        let Some(state) = self.next_state(aggregate, room)? else {
             return Ok(false);
+        };
+        result.clear();
+        aggregate.finish(&state, result)?;
+        Ok(true)
+    }
+
+    /// The same, which gives the merged state; none at the end.
+    ///
+    /// # Errors
+    /// As of [`Self::next_aggregate`].
+    pub fn next_state(
+        &mut self,
+        aggregate: &Aggregate,
+        room: usize,
+    ) -> Result<Option<AggregateState>> {
+        if !self.next_group()? {
+            return Ok(None);
         }
         let room = room.max(ROOM_LEAST);
         let mut state = aggregate.empty();
@@ -271,9 +288,7 @@ impl MergedGroups {
                 }
             }
         }
-        result.clear();
-        aggregate.finish(&state, result)?;
-        Ok(true)
+        Ok(Some(state))
     }
 
     fn too_large(&self, aggregate: &Aggregate, merged: usize, room: usize) -> Error {

@@ -59,10 +59,11 @@ pub use runs::{AgentFolders, MergeRun, RunPlan};
 pub use spec::{TaskReport, TaskSpec, TypedTask, run_task};
 pub use user::{
     Combined, CombinedStates, CountedKeys, ExecutorKind, ExecutorSpec, FailedAt, FailureFolder,
-    FirstRecords, FirstWanted, KeySelection, LEFT_OUT, LargestGroup, LetterCase, LineKeys, Mapper,
-    NOT_DECODED, NativeExecutor, NativeSplit, NextRecord, NodeEnvironment, ON_AGENT, Operator,
-    OutputLine, Pairs, PartFiles, ProcessPoolExecutor, RETRY, RecordForm, Records, Reducer,
-    SplitData, UserAttemptSpec, UserTaskExecutor, UserTaskFile, UserTaskKind, UserTaskReport,
-    UserTaskSplit, feed_of, group_mark, key_types, streaming, too_many_files,
+    FirstRecords, FirstWanted, InputRanges, KeySelection, LEFT_OUT, LargestGroup, LetterCase,
+    LineKeys, Mapper, NOT_DECODED, NativeExecutor, NativeSplit, NextRecord, NodeEnvironment,
+    ON_AGENT, Operator, OutputLine, Pairs, PartFiles, ProcessPoolExecutor, RETRY, RecordForm,
+    Records, Reducer, Regrouper, SplitData, UserAttemptSpec, UserTaskExecutor, UserTaskFile,
+    UserTaskKind, UserTaskReport, UserTaskSplit, feed_of, group_mark, key_types, place_of,
+    streaming, too_many_files,
 };
 pub use verify::{Proved, verify};

@@ -38,7 +38,7 @@ _FILE_S = 0.01
 """A merge needs so long to open a segment, a commit to make a file durable; as measured of 300
 reduces of 24 runs on a local disk (benchmarks/causes.py). More is not told of segments."""
 
-_MERGES = frozenset({"merge runs", "merge", "reduce"})
+_MERGES = frozenset({"merge runs", "merge", "regroup", "reduce"})
 _MORE_MERGING = "merge runs"
 
 

@@ -5,7 +5,7 @@ use crate::jobs::steps::explain::{PlannedRuns, memory};
 use crate::plan::explain::{Explanation, PlannedStage};
 use crate::plan::mapreduce::{MapReduceSpec, OutputForm, UserCodeCommand};
 use crate::plan::spill::MemoryLayout;
-use gristmill_base::error::Result;
+use gristmill_base::error::{Result, show_bytes};
 
 /// Explains the plan of a MapReduce job. How much user code puts out is unknown before it runs, so no stage says what it
 /// writes. The first memory layout is that of tasks, the second that of merge passes.
@@ -24,6 +24,9 @@ pub(super) fn of_plan(
         writes: None,
     };
     let mut stages = vec![stage("map", splits as u64, Some(bytes))];
+    if spec.regroups.is_some() {
+        stages.push(stage("regroup", partitions as u64, None));
+    }
     if reduces {
         stages.push(stage("reduce", partitions as u64, None));
     }
@@ -31,6 +34,14 @@ pub(super) fn of_plan(
         "map tasks leave their pairs in runs"
     } else {
         "the files of the map tasks are the output"
+    };
+    let again = match &spec.regroups {
+        Some(_) => format!(
+            "; the order of the input takes a second crossing of all that is kept, up to {} of runs more, which the order of the \
+             keys does not (--sorted)",
+            show_bytes(bytes)
+        ),
+        None => String::new(),
     };
     let (parts, joined) = match spec.form {
         OutputForm::Directory | OutputForm::NamedFiles(_) => {
@@ -55,7 +66,7 @@ pub(super) fn of_plan(
     }
     let explained = Explanation {
         mode: if reduces { "runs" } else { "maps" },
-        reason: format!("{reason}{joined}"),
+        reason: format!("{reason}{again}{joined}"),
         reservations,
         runs: (!reduces).then_some(0),
         parts,

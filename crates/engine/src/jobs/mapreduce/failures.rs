@@ -68,11 +68,15 @@ impl StageFailures {
         }
         let (missing, number, bytes) = match &task.work {
             UserTaskKind::Map { number, bytes, .. } => (&mut self.maps, *number, *bytes),
-            UserTaskKind::Reduce { partition, .. } => (&mut self.reduces, *partition, 0),
+            UserTaskKind::Reduce { partition, .. } | UserTaskKind::Regroup { partition, .. } => {
+                (&mut self.reduces, *partition, 0)
+            }
         };
         let (tasks, percent) = match &task.work {
             UserTaskKind::Map { .. } => (spec.splits.len() as u64, spec.map_failures_percent),
-            UserTaskKind::Reduce { .. } => (spec.partitions.into(), spec.reduce_failures_percent),
+            UserTaskKind::Reduce { .. } | UserTaskKind::Regroup { .. } => {
+                (spec.partitions.into(), spec.reduce_failures_percent)
+            }
         };
         if (missing.count() + 1) * 100 > tasks * u64::from(percent) {
             return None;

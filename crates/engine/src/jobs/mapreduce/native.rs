@@ -29,8 +29,8 @@ use gristmill_tasks::split::input_files;
 use gristmill_tasks::split::several_lines::moved;
 use gristmill_tasks::split::text::{TextSplit, TextSplits, codec_of, text_splits};
 use gristmill_tasks::task::{
-    LEFT_OUT, NOT_DECODED, NativeExecutor, NativeSplit, Operator, RecordForm, SplitData,
-    UserTaskExecutor, UserTaskSplit,
+    InputRanges, LEFT_OUT, NOT_DECODED, NativeExecutor, NativeSplit, Operator, RecordForm,
+    SplitData, UserTaskExecutor, UserTaskSplit,
 };
 
 /// A job of an operator. Its file has its options, and answers this; all else that a kind of job does follows.
@@ -213,11 +213,17 @@ impl Planned {
         }
         let operator = native.operator(&tables)?;
         let (output, form) = written.planned();
+        let partitions = parts.unwrap_or_else(|| default_parts(input_bytes)) as u32;
+        let regroups = operator.regroups().then(|| {
+            let lengths: Vec<u64> = files.iter().flatten().map(|file| file.stat.bytes).collect();
+            Arc::new(InputRanges::even(&lengths, partitions))
+        });
         let spec = MapReduceSpec {
             command: UserCodeCommand::Native,
             splits,
             files: files.into_iter().flatten().map(|file| file.path).collect(),
-            partitions: parts.unwrap_or_else(|| default_parts(input_bytes)) as u32,
+            partitions,
+            regroups,
             output,
             form,
             header_bytes: operator.header().len() as u64,

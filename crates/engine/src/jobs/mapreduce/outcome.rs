@@ -55,24 +55,44 @@ impl Totals {
     }
 }
 
+/// The runs that the tasks of a stage made.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct MadeRuns {
+    number: u64,
+    /// Pairs in them.
+    pairs: u64,
+    /// Their bytes.
+    pub(super) bytes: u64,
+    /// Bytes that are stored of them.
+    stored_bytes: u64,
+}
+
+impl MadeRuns {
+    /// Counts those of a task.
+    pub(super) fn add(&mut self, runs: &[SpilledRun]) {
+        self.number += runs.len() as u64;
+        for run in runs {
+            self.pairs += run.records;
+            self.bytes += run.bytes;
+            self.stored_bytes += run.stored_bytes;
+        }
+    }
+}
+
 /// What a job did.
 #[derive(Debug, Default)]
 pub(super) struct MapReduceOutcome {
     pub(super) maps: Totals,
+    /// What made other pairs of those of the maps, if anything did.
+    pub(super) regroups: Totals,
     pub(super) reduces: Totals,
     /// Runs that the maps left.
-    pub(super) runs: u64,
-    /// Pairs in them.
-    pub(super) shuffled: u64,
-    /// Their bytes.
-    pub(super) spilled_bytes: u64,
-    /// Bytes that are stored of them.
-    pub(super) stored_bytes: u64,
-    /// Bytes that are stored of the runs of passes.
-    pub(super) passed_bytes: u64,
-    /// Pairs written to runs, passes included.
-    pub(super) spilled: u64,
-    pub(super) passes: u64,
+    pub(super) mapped: MadeRuns,
+    /// Runs of other pairs.
+    pub(super) regrouped: MadeRuns,
+    /// Runs that passes made, of either.
+    passed: MadeRuns,
+    passes: u64,
     /// Of files of the output that were written anew.
     replaced_bytes: u64,
     pub(super) counters: BTreeMap<String, BTreeMap<String, i64>>,
@@ -81,21 +101,10 @@ pub(super) struct MapReduceOutcome {
 }
 
 impl MapReduceOutcome {
-    /// Counts the runs that a map left.
-    pub(super) fn count_runs(&mut self, runs: &[SpilledRun]) {
-        let records: u64 = runs.iter().map(|run| run.records).sum();
-        self.spilled += records;
-        self.shuffled += records;
-        self.spilled_bytes += runs.iter().map(|run| run.bytes).sum::<u64>();
-        self.stored_bytes += runs.iter().map(|run| run.stored_bytes).sum::<u64>();
-        self.runs += runs.len() as u64;
-    }
-
     /// Counts the runs that a pass made.
     pub(super) fn count_pass(&mut self, runs: &[SpilledRun]) {
         self.passes += 1;
-        self.spilled += runs.iter().map(|run| run.records).sum::<u64>();
-        self.passed_bytes += runs.iter().map(|run| run.stored_bytes).sum::<u64>();
+        self.passed.add(runs);
     }
 
     pub(super) fn count(&mut self, report: &UserTaskReport) {
@@ -105,6 +114,14 @@ impl MapReduceOutcome {
                 let sum = sums.entry(name.clone()).or_default();
                 *sum = sum.wrapping_add(*amount); // as within a task, and as Java's long
             }
+        }
+    }
+
+    /// What the pairs of the maps came to.
+    fn first_reduces(&self, spec: &MapReduceSpec) -> &Totals {
+        match spec.regroups {
+            Some(_) => &self.regroups,
+            None => &self.reduces,
         }
     }
 
@@ -120,14 +137,17 @@ impl MapReduceOutcome {
                 format!("{read} of {bytes} bytes were consumed"),
             );
         }
-        let reduced = self.reduces.sum.records_in + self.reduces.sum.skipped_records;
+        let first = &self.first_reduces(spec).sum;
+        let (mapped, reduced) = (self.mapped.pairs, first.records_in + first.skipped_records);
         // How many pairs lie in a partition that was not reduced is not known.
-        let fewer = self.failures.reduces.count() > 0 && reduced < self.shuffled;
-        if spec.partitions > 0 && self.shuffled != reduced && !fewer {
-            let message = format!(
-                "the maps gave {} pairs and {reduced} were reduced",
-                self.shuffled
-            );
+        let fewer = self.failures.reduces.count() > 0 && reduced < mapped;
+        if spec.partitions > 0 && mapped != reduced && !fewer {
+            let message = format!("the maps gave {mapped} pairs and {reduced} were reduced");
+            return failed("prove the output", message);
+        }
+        let (again, reduced) = (self.regrouped.pairs, self.reduces.sum.records_in);
+        if spec.regroups.is_some() && again != reduced {
+            let message = format!("{again} pairs were grouped again and {reduced} were reduced");
             return failed("prove the output", message);
         }
         Ok(())
@@ -189,7 +209,7 @@ impl MapReduceOutcome {
             command: report.command,
             input_records: self.maps.sum.records_in,
             input_bytes: self.maps.sum.bytes_in,
-            shuffled_records: self.shuffled,
+            shuffled_records: self.mapped.pairs,
             failed_maps: self.failures.maps.count(),
             failed_reduces: self.failures.reduces.count(),
             records: parts.iter().map(|file| file.records).sum(),
@@ -220,7 +240,8 @@ impl MapReduceOutcome {
         report.count("MAP_OUTPUT_BYTES", maps.bytes_out);
         report.count("MAP_SKIPPED_RECORDS", maps.skipped);
         // Each run is read once: by a pass, or by the reduces.
-        let runs = self.stored_bytes + self.passed_bytes;
+        let runs = [self.mapped, self.regrouped, self.passed];
+        let runs: u64 = runs.iter().map(|runs| runs.stored_bytes).sum();
         let apart = runs + self.replaced_bytes;
         report.count("FILE_BYTES_READ", maps.bytes_in + apart);
         // By tasks: that their files are put together at the end is no work of theirs.
@@ -244,19 +265,26 @@ impl MapReduceOutcome {
         if spec.partitions == 0 {
             return;
         }
-        report.count("MAP_OUTPUT_MATERIALIZED_BYTES", self.stored_bytes);
+        report.count("MAP_OUTPUT_MATERIALIZED_BYTES", self.mapped.stored_bytes);
         report.count("COMBINE_INPUT_RECORDS", maps.combine_in);
         report.count("COMBINE_OUTPUT_RECORDS", maps.combine_out);
-        report.count("SPILLED_RECORDS", self.spilled);
-        report.count("SPILLED_RUNS", self.runs);
+        let made = self.mapped.pairs + self.regrouped.pairs;
+        report.count("SPILLED_RECORDS", made + self.passed.pairs);
+        report.count("SPILLED_RUNS", self.mapped.number + self.regrouped.number);
         report.count("MERGE_PASSES", self.passes);
-        report.count("REDUCE_INPUT_GROUPS", reduces.groups);
-        report.count("REDUCE_INPUT_RECORDS", reduces.records_in);
+        let first = &self.first_reduces(spec).sum;
+        report.count("REDUCE_INPUT_GROUPS", first.groups);
+        report.count("REDUCE_INPUT_RECORDS", first.records_in);
         report.count("REDUCE_OUTPUT_RECORDS", reduces.records_out);
-        report.count("REDUCE_SHUFFLE_BYTES", reduces.bytes_in);
+        let regroups = &self.regroups.sum;
+        report.count("REDUCE_SHUFFLE_BYTES", regroups.bytes_in + reduces.bytes_in);
         report.count("REDUCE_SKIPPED_GROUPS", reduces.skipped);
         report.count("REDUCE_SKIPPED_RECORDS", reduces.skipped_records);
-        report.count("LAUNCHED_REDUCES", u64::from(spec.partitions));
+        let rounds = 1 + u64::from(spec.regroups.is_some());
+        report.count("LAUNCHED_REDUCES", rounds * u64::from(spec.partitions));
+        if spec.regroups.is_some() {
+            report.count("REGROUPED_RECORDS", self.regrouped.pairs);
+        }
         report.count("NUM_FAILED_REDUCES", self.failures.reduces.count());
     }
 }

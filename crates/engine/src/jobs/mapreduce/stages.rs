@@ -1,9 +1,14 @@
-//! The stages of a job of user code: map, passes where there are too many runs, reduce.
+//! The stages of a job that maps and reduces: passes come where there are too many runs.
+//!
+//! ```text
+//!   map ──▶ [passes] ──▶ reduce
+//!   map ──▶ [passes] ──▶ regroup ──▶ [passes] ──▶ reduce        where pairs are grouped twice
+//! ```
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use super::outcome::MapReduceOutcome;
+use super::outcome::{MadeRuns, MapReduceOutcome};
 use crate::driver::{Needs, Next, Reports, StagedPlan, stage};
 use crate::jobs::passes::{MadeRun, Passes, longest_of, makers};
 use crate::jobs::steps::OutputLocations;
@@ -14,7 +19,8 @@ use gristmill_base::sync::lock;
 use gristmill_tasks::spill::SpilledRun;
 use gristmill_tasks::spill::collect::partition_borders;
 use gristmill_tasks::task::{
-    TaskReport, TaskSpec, UserTaskKind, UserTaskPlan, UserTaskReport, UserTaskSpec, UserTaskSplit,
+    InputRanges, TaskReport, TaskSpec, UserTaskKind, UserTaskPlan, UserTaskReport, UserTaskSpec,
+    UserTaskSplit,
 };
 
 /// What the stages know.
@@ -91,29 +97,76 @@ impl MapReduce {
     }
 
     fn mapped(self: Arc<Self>, reports: Reports<UserTaskReport>) -> Result<Next> {
-        let mut runs = Vec::new();
+        let (mut runs, mut made) = (Vec::new(), MadeRuns::default());
         let mut outcome = lock(&self.outcome);
         for (by, mut report) in reports.of_tasks() {
-            let made = std::mem::take(&mut report.runs);
-            outcome.count_runs(&made);
+            take_runs(&mut report, by, (&mut runs, &mut made));
             outcome.count(&report);
             outcome.maps.add(report);
-            runs.extend(made.into_iter().map(|run| MadeRun::new(run, by)));
         }
-        let bytes = outcome.spilled_bytes;
+        outcome.mapped = made;
         drop(outcome);
-        if self.spec.partitions == 0 {
-            return Ok(Next::end());
+        match &self.spec.regroups {
+            _ if self.spec.partitions == 0 => Ok(Next::end()),
+            Some(ranges) => {
+                let ranges = Arc::clone(ranges);
+                let passes = self.passes.merging_by_half();
+                self.merge(passes, (runs, made.bytes), move |job, runs| {
+                    job.regroup(runs, made.bytes, &ranges)
+                })
+            }
+            None => self.reduce_all(runs, made.bytes),
         }
+    }
+
+    /// Merges runs, of so many bytes, until `last` can take all that are left.
+    fn merge(
+        self: Arc<Self>,
+        passes: Passes,
+        (runs, bytes): (Vec<MadeRun>, u64),
+        last: impl FnOnce(Arc<Self>, Vec<MadeRun>) -> Next + Send + 'static,
+    ) -> Result<Next> {
         let of_passes = Arc::clone(&self);
         let passed = move |runs: &[SpilledRun]| lock(&of_passes.outcome).count_pass(runs);
+        passes.merge(runs, bytes, passed, move |runs| Ok(last(self, runs)))
+    }
+
+    /// Makes other pairs of all groups: other runs.
+    fn regroup(self: Arc<Self>, runs: Vec<MadeRun>, bytes: u64, ranges: &Arc<InputRanges>) -> Next {
+        let half = self.memory_layout.clone().merging_by_half();
+        let source_bytes = half.source_bytes(&longest_of(&runs));
+        let needs = Needs::All(makers(&runs));
+        let runs = Arc::new(runs.into_iter().map(|made| made.run).collect());
+        let task = |partition| {
+            self.task(UserTaskKind::Regroup {
+                partition,
+                runs: Arc::clone(&runs),
+                source_bytes,
+                ranges: Arc::clone(ranges),
+            })
+        };
+        let tasks = (0..self.spec.partitions).map(task);
+        let regroup = stage("regroup", bytes, tasks).needing(needs);
+        regroup.then(|reports| self.regrouped(reports))
+    }
+
+    fn regrouped(self: Arc<Self>, reports: Reports<UserTaskReport>) -> Result<Next> {
+        let (mut runs, mut made) = (Vec::new(), MadeRuns::default());
+        let mut outcome = lock(&self.outcome);
+        for (by, mut report) in reports.of_tasks() {
+            take_runs(&mut report, by, (&mut runs, &mut made));
+            outcome.regroups.add(report);
+        }
+        outcome.regrouped = made;
+        drop(outcome);
+        self.reduce_all(runs, made.bytes)
+    }
+
+    fn reduce_all(self: Arc<Self>, runs: Vec<MadeRun>, bytes: u64) -> Result<Next> {
         let passes = self.passes.clone();
-        passes.merge(
-            runs,
-            bytes,
-            passed,
-            move |runs| Ok(self.reduce(runs, bytes)),
-        )
+        self.merge(passes, (runs, bytes), move |job, runs| {
+            job.reduce(runs, bytes)
+        })
     }
 
     fn reduce(self: Arc<Self>, runs: Vec<MadeRun>, bytes: u64) -> Next {
@@ -138,4 +191,15 @@ impl MapReduce {
             Ok(Next::end())
         })
     }
+}
+
+/// Takes the runs that a task made.
+fn take_runs(
+    report: &mut UserTaskReport,
+    by: u32,
+    (runs, made): (&mut Vec<MadeRun>, &mut MadeRuns),
+) {
+    let of_task = std::mem::take(&mut report.runs);
+    made.add(&of_task);
+    runs.extend(of_task.into_iter().map(|run| MadeRun::new(run, by)));
 }

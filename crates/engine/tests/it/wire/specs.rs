@@ -16,10 +16,10 @@ use gristmill_engine::sorted_run::RunCompression;
 use gristmill_engine::spill::MemoryModel;
 use gristmill_engine::storage::input::InputRange;
 use gristmill_engine::task::{
-    AttemptId, GatherLinesSpec, GenerateSpec, LinePlan, MapSpec, MergeRun, MergeRunsSpec,
-    MergeSpec, MergeTarget, OutputFile, RangeSpec, ReduceSpec, RunPlan, SampleKeysSpec, SampleSpec,
-    ScatterLinesSpec, SpillInput, SpillSpec, SplitData, TaskSpec, UserTaskKind, UserTaskPlan,
-    UserTaskSpec, ValidateSpec, WholeFile,
+    AttemptId, GatherLinesSpec, GenerateSpec, InputRanges, LinePlan, MapSpec, MergeRun,
+    MergeRunsSpec, MergeSpec, MergeTarget, OutputFile, RangeSpec, ReduceSpec, RunPlan,
+    SampleKeysSpec, SampleSpec, ScatterLinesSpec, SpillInput, SpillSpec, SplitData, TaskSpec,
+    UserTaskKind, UserTaskPlan, UserTaskSpec, ValidateSpec, WholeFile,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -170,6 +170,14 @@ fn work() -> impl Strategy<Value = TaskSpec> {
                 source_bytes,
             }
         }),
+        (any::<(u32, usize)>(), merge_runs(), vec(any::<u64>(), 0..4)).prop_map(
+            |((partition, source_bytes), runs, lengths)| UserTaskKind::Regroup {
+                partition,
+                runs: Arc::new(runs),
+                source_bytes,
+                ranges: Arc::new(InputRanges::even(&lengths, partition % 9 + 1)),
+            }
+        ),
     ];
     let numbers = any::<(u32, usize, usize)>();
     (kind, numbers, vec(path(), 0..3), path()).prop_map(

@@ -198,7 +198,7 @@ impl TaskKind for UserTaskSpec {
             UserTaskKind::Map { number, what, .. } => {
                 of_files(&what.value()).unwrap_or_else(|| format!("split {number}"))
             }
-            UserTaskKind::Reduce { partition, .. } => {
+            UserTaskKind::Reduce { partition, .. } | UserTaskKind::Regroup { partition, .. } => {
                 format!("partition {partition} of {}", self.plan.partitions)
             }
         }
@@ -207,7 +207,7 @@ impl TaskKind for UserTaskSpec {
     fn input_pieces(&self, _job: &JobShared) -> Vec<InputPiece> {
         match &self.work {
             UserTaskKind::Map { what, .. } => pieces_of_user_code(what),
-            UserTaskKind::Reduce { .. } => Vec::new(),
+            UserTaskKind::Reduce { .. } | UserTaskKind::Regroup { .. } => Vec::new(),
         }
     }
 
@@ -216,16 +216,18 @@ impl TaskKind for UserTaskSpec {
         let file_bytes: u64 = report.files.iter().map(|file| file.bytes).sum();
         let (input, output) = match self.work {
             UserTaskKind::Map { .. } => ("MAP_INPUT_RECORDS", "MAP_OUTPUT_RECORDS"),
+            UserTaskKind::Regroup { .. } => ("REDUCE_INPUT_RECORDS", "REGROUPED_RECORDS"),
             UserTaskKind::Reduce { .. } => ("REDUCE_INPUT_RECORDS", "REDUCE_OUTPUT_RECORDS"),
         };
         let is_map = self.side() == Some(Side::Map);
+        let makes_runs = !matches!(self.work, UserTaskKind::Reduce { .. });
         let mut counters = vec![
             (input, report.records_in),
             (output, report.records_out),
             ("SPILLED_RECORDS", report.run_records()),
             ("FILE_BYTES_WRITTEN", run_bytes + file_bytes),
         ];
-        if is_map {
+        if makes_runs {
             counters.push(("SPILLED_RUNS", report.runs.len() as u64));
         }
         // Of compressed runs a reduce knows the bytes of its pairs, not those of the files.
@@ -238,15 +240,12 @@ impl TaskKind for UserTaskSpec {
     fn side(&self) -> Option<Side> {
         Some(match self.work {
             UserTaskKind::Map { .. } => Side::Map,
-            UserTaskKind::Reduce { .. } => Side::Reduce,
+            UserTaskKind::Reduce { .. } | UserTaskKind::Regroup { .. } => Side::Reduce,
         })
     }
 
     fn segments_read(&self) -> usize {
-        match &self.work {
-            UserTaskKind::Map { .. } => 0,
-            UserTaskKind::Reduce { runs, .. } => runs.len(),
-        }
+        self.reads().len()
     }
 
     fn runs_user_code(&self) -> bool {
@@ -254,10 +253,7 @@ impl TaskKind for UserTaskSpec {
     }
 
     fn reads(&self) -> &[MergeRun] {
-        match &self.work {
-            UserTaskKind::Map { .. } => &[],
-            UserTaskKind::Reduce { runs, .. } => runs,
-        }
+        self.work.merged().map_or(&[], |(_, runs, _)| runs)
     }
 
     /// Names for paths; nothing where a file could not be known again. What the task printed and said of itself is in
@@ -291,6 +287,12 @@ impl TaskKind for UserTaskSpec {
                 partition, runs, ..
             } => {
                 write!(print, "reduce {partition} ")?;
+                runs.iter().try_for_each(|run| print.name(&run.path))
+            }
+            UserTaskKind::Regroup {
+                partition, runs, ..
+            } => {
+                write!(print, "regroup {partition} ")?;
                 runs.iter().try_for_each(|run| print.name(&run.path))
             }
         }

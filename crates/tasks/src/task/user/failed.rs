@@ -122,7 +122,7 @@ impl FailedAt {
         };
         let file = match &spec.work {
             UserTaskKind::Map { what, .. } => place.and_then(|at| file_of(&what.value(), at.file)),
-            UserTaskKind::Reduce { .. } => None,
+            UserTaskKind::Reduce { .. } | UserTaskKind::Regroup { .. } => None,
         };
         Some(FailedAt {
             how,

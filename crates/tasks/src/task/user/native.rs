@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   map      records of a split ──▶ Mapper ──▶ PairCollector ──▶ runs
+//!   regroup  a partition of all runs ──▶ MergedGroups ──▶ Regrouper ──▶ PairCollector ──▶ runs
 //!   reduce   a partition of all runs ──▶ MergedGroups ──▶ Reducer ──▶ part-r-NNNNN, or files that it names
 //! ```
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::executor::UserTaskExecutor;
 use super::executor_spec::{ExecutorKind, ExecutorSpec};
+use super::input_ranges::InputRanges;
 use super::operator::{Operator, Pairs, RecordForm};
 use super::part_writer::{FilePlace, PartFiles};
 use super::record_reader::SplitReader;
@@ -96,6 +98,7 @@ impl NativeExecutor {
         let mut pairs = Pairs {
             collector: &mut collector,
             progress: &alive,
+            ranges: &InputRanges::default(),
         };
         let mut reader = SplitReader {
             store: &self.store,
@@ -128,6 +131,51 @@ impl NativeExecutor {
         Ok(report)
     }
 
+    /// Half of the task's memory is for the merge, half for the pairs.
+    fn regroup(
+        &self,
+        spec: &UserAttemptSpec,
+        ranges: &InputRanges,
+        attempt: &TaskAttempt<'_>,
+    ) -> Result<UserTaskReport> {
+        let disk = self.store.disk();
+        let feed = feed_of(spec, disk.clone())?;
+        let mut groups = MergedGroups::new(feed, self.operator.key_form(), |_, _| ());
+        let mut plan = spec.collect_plan();
+        plan.chunk_bytes /= 2;
+        let mut regrouper = self.operator.regrouper(plan.chunk_bytes)?;
+        let mut collector =
+            PairCollector::new(disk.clone(), plan, spec.run_name(), Default::default())?;
+        let alive = |_| attempt.progress(0);
+        let mut pairs = Pairs {
+            collector: &mut collector,
+            progress: &alive,
+            ranges,
+        };
+        let mut told = 0;
+        while regrouper.next(&mut groups, &mut pairs)? {
+            let (_, bytes) = groups.seen();
+            if bytes - told >= BYTES_A_BEAT {
+                attempt.progress(bytes - told)?;
+                told = bytes;
+            }
+        }
+        drop(regrouper);
+        let (records_in, bytes_in) = groups.seen();
+        attempt.progress(bytes_in - told)?;
+        let (records_out, bytes_out) = (collector.records(), collector.bytes());
+        let (runs, _) = collector.finish(&alive)?;
+        Ok(UserTaskReport {
+            runs,
+            records_out,
+            bytes_out,
+            records_in,
+            bytes_in,
+            groups: groups.number(),
+            ..UserTaskReport::default()
+        })
+    }
+
     fn reduce(
         &self,
         spec: &UserAttemptSpec,
@@ -135,7 +183,7 @@ impl NativeExecutor {
         attempt: &TaskAttempt<'_>,
     ) -> Result<UserTaskReport> {
         let feed = feed_of(spec, self.store.disk().clone())?;
-        let mut groups = MergedGroups::new(feed, self.operator.key_form(), |_, _| ());
+        let mut groups = MergedGroups::new(feed, self.operator.reduced_form(), |_, _| ());
         self.store.disk().create_directory(&spec.output)?;
         let files_max = self.operator.files_max();
         let mut part = PartFiles::new(FilePlace {
@@ -185,6 +233,7 @@ impl UserTaskExecutor for NativeExecutor {
     fn run(&self, spec: &UserAttemptSpec, attempt: &TaskAttempt<'_>) -> Result<UserTaskReport> {
         match &spec.work {
             UserTaskKind::Map { number, what, .. } => self.map(spec, (*number, what), attempt),
+            UserTaskKind::Regroup { ranges, .. } => self.regroup(spec, ranges, attempt),
             UserTaskKind::Reduce { partition, .. } => self.reduce(spec, *partition, attempt),
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //!   records ──Mapper──▶ key, order, value ── sorted, merged ──▶ groups ──Reducer──▶ records of a part, or of files that it names
+//!                              ▲                                  │
+//!                              └───────────Regrouper, once────────┘   where an operator asks for it
 //! ```
 //!
 //! Records are lines, lines with fields, or rows of a table, of one input or of several, which have numbers. A mapper may bring
@@ -15,12 +17,13 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::input_ranges::{InputRanges, place_of};
 use super::part_writer::PartFiles;
 use crate::hadoop::partition::HadoopPartitioner;
 use crate::merge::groups::{KeyForm, MergedGroups};
 use crate::spill::Progress;
 use crate::spill::collect::PairCollector;
-use gristmill_base::error::Result;
+use gristmill_base::error::{Error, Result};
 use gristmill_base::record::table_keys::TableKeys;
 use gristmill_storage::lines::lines_of;
 
@@ -33,6 +36,11 @@ pub trait Operator: Debug + Send + Sync {
 
     /// Whether a key, which is an encoded value then, is followed by what orders its values, and does not begin with 255.
     fn ordered(&self) -> bool {
+        false
+    }
+
+    /// Whether what its [regroupers](Self::regrouper) make of the groups of the mappers' pairs is reduced, and not these groups.
+    fn regroups(&self) -> bool {
         false
     }
 
@@ -51,6 +59,14 @@ pub trait Operator: Debug + Send + Sync {
     /// # Errors
     /// There is no such memory.
     fn mapper(&self, memory: usize) -> Result<Box<dyn Mapper + '_>>;
+
+    /// What makes other pairs of a partition, where the operator [regroups](Self::regroups). It may hold so many bytes.
+    ///
+    /// # Errors
+    /// There is no such memory.
+    fn regrouper(&self, _memory: usize) -> Result<Box<dyn Regrouper + '_>> {
+        Err(Error::bug("regroup pairs", "the operator does not"))
+    }
 
     /// What reduces a partition. It may hold so many bytes.
     ///
@@ -74,6 +90,15 @@ pub trait Mapper {
     fn end(&mut self, _pairs: &mut Pairs<'_>) -> Result<Option<Combined>> {
         Ok(None)
     }
+}
+
+/// Makes pairs of the groups of one partition, which are merged and grouped anew. Their keys are whole: no order follows them.
+pub trait Regrouper {
+    /// Gives the pairs of the next group, or of some more of one with many pairs; false where there is no more.
+    ///
+    /// # Errors
+    /// The group does not fit in memory, or cannot be read, or its pairs cannot be kept.
+    fn next(&mut self, groups: &mut MergedGroups, pairs: &mut Pairs<'_>) -> Result<bool>;
 }
 
 /// Reduces the groups of one partition.
@@ -125,6 +150,15 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
+    /// The [place](place_of) of a record of theirs that begins there in the file.
+    ///
+    /// # Errors
+    /// The file is too long.
+    #[inline]
+    pub fn place_of(&self, offset: u64) -> Result<u64> {
+        place_of(self.file, offset)
+    }
+
     /// Lines that came many at once, one by one: where each begins in its file, and its bytes without the LF.
     #[inline]
     pub fn lines(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
@@ -146,10 +180,12 @@ pub struct Combined {
     pub bytes: u64,
 }
 
-/// Takes the pairs of a mapper.
+/// Takes the pairs of a mapper, or of a regrouper.
 pub struct Pairs<'a> {
     pub(super) collector: &'a mut PairCollector,
     pub(super) progress: Progress<'a>,
+    /// The part of the input that each partition is, to a regrouper.
+    pub(super) ranges: &'a InputRanges,
 }
 
 impl Pairs<'_> {
@@ -170,6 +206,16 @@ impl Pairs<'_> {
     pub fn give_to(&mut self, part: u32, key: &[u8], order: &[u8], value: &[u8]) -> Result<()> {
         self.collector
             .append(part, key, order, value, self.progress)
+    }
+
+    /// Takes what a regrouper has of a [place](place_of) of the input: partitions are ranges of the input, and it comes in its order.
+    ///
+    /// # Errors
+    /// As of [`Self::give`].
+    #[inline]
+    pub fn give_at(&mut self, place: u64, value: &[u8]) -> Result<()> {
+        let part = self.ranges.range_of(place);
+        self.give_to(part, &place.to_be_bytes(), b"", value)
     }
 
     /// How many partitions there are.
@@ -198,6 +244,14 @@ impl dyn Operator {
         KeyForm {
             ordered: self.ordered(),
             ranked: false,
+        }
+    }
+
+    /// The same of the pairs that reducers get.
+    pub(super) fn reduced_form(&self) -> KeyForm {
+        match self.regroups() {
+            true => KeyForm::default(),
+            false => self.key_form(),
         }
     }
 }

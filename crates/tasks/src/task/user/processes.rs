@@ -139,7 +139,7 @@ impl UserTaskExecutor for ProcessPoolExecutor {
 fn operation(spec: &UserAttemptSpec) -> &'static str {
     match spec.work {
         UserTaskKind::Map { .. } => "map a record",
-        UserTaskKind::Reduce { .. } => "reduce a partition",
+        UserTaskKind::Reduce { .. } | UserTaskKind::Regroup { .. } => "reduce a partition",
     }
 }
 
@@ -147,7 +147,7 @@ fn operation(spec: &UserAttemptSpec) -> &'static str {
 fn attempt(spec: &UserAttemptSpec) -> &'static str {
     match spec.work {
         UserTaskKind::Map { .. } => "run a map task",
-        UserTaskKind::Reduce { .. } => "run a reduce task",
+        UserTaskKind::Reduce { .. } | UserTaskKind::Regroup { .. } => "run a reduce task",
     }
 }
 

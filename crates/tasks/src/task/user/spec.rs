@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::input_ranges::InputRanges;
 use super::key_types::Kinds;
 use super::split::SplitData;
 use crate::merge::feed::{FEED_BYTES, FeedRun, MergedPairs};
@@ -46,6 +47,39 @@ pub enum UserTaskKind {
         /// Bytes of each of the two buffers of a run.
         source_bytes: usize,
     },
+    /// Make other pairs of a partition, which are then reduced.
+    Regroup {
+        /// Its number.
+        partition: u32,
+        /// All runs, in input order.
+        #[serde(with = "crate::task::wire::shared")]
+        runs: Arc<Vec<MergeRun>>,
+        /// Bytes of each of the two buffers of a run.
+        source_bytes: usize,
+        /// The part of the input that each of the new partitions is.
+        #[serde(with = "crate::task::wire::shared")]
+        ranges: Arc<InputRanges>,
+    },
+}
+
+impl UserTaskKind {
+    /// The partition that it merges, all runs, and the bytes of each buffer of a run; nothing of a map.
+    pub fn merged(&self) -> Option<(u32, &Arc<Vec<MergeRun>>, usize)> {
+        match self {
+            UserTaskKind::Map { .. } => None,
+            UserTaskKind::Reduce {
+                partition,
+                runs,
+                source_bytes,
+            }
+            | UserTaskKind::Regroup {
+                partition,
+                runs,
+                source_bytes,
+                ..
+            } => Some((*partition, runs, *source_bytes)),
+        }
+    }
 }
 
 /// What an executor is told of an attempt: what to do, and with what.
@@ -186,10 +220,10 @@ impl UserTaskReport {
     }
 }
 
-/// The pairs of the partition that a reduce task has to read.
+/// The pairs of the partition that a task which reduces or regroups has to read.
 ///
 /// # Errors
-/// The task is not a reduce, or a run cannot be read.
+/// The task is a map, or a run cannot be read.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -203,13 +237,8 @@ impl UserTaskReport {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn feed_of(spec: &UserAttemptSpec, store: Arc<dyn Store>) -> Result<MergedPairs> {
-    let UserTaskKind::Reduce {
-        partition,
-        runs,
-        source_bytes,
-    } = &spec.work
-    else {
-        return Err(Error::bug("reduce", "the task is not a reduce"));
+    let Some((partition, runs, source_bytes)) = spec.work.merged() else {
+        return Err(Error::bug("reduce", "the task is a map"));
     };
     let feed_run = |run: &MergeRun| FeedRun {
         path: run.path.clone(),
@@ -218,9 +247,9 @@ pub fn feed_of(spec: &UserAttemptSpec, store: Arc<dyn Store>) -> Result<MergedPa
     MergedPairs::begin(
         store,
         runs.iter().map(feed_run).collect(),
-        *partition as usize,
+        partition as usize,
         partition_bytes(spec.partitions),
-        *source_bytes,
+        source_bytes,
         Budget::new(spec.chunk_bytes as u64 + FEED_BYTES),
     )
 }

@@ -235,7 +235,9 @@ impl UserTaskExecutor for StreamingExecutor {
                 let split: StreamSplit = what.parse()?;
                 (split.number.unwrap_or(*number), Some(split))
             }
-            UserTaskKind::Reduce { partition, .. } => (*partition, None),
+            UserTaskKind::Reduce { partition, .. } | UserTaskKind::Regroup { partition, .. } => {
+                (*partition, None)
+            }
         };
         let task = ScriptTask {
             work: self,
@@ -256,7 +258,7 @@ impl UserTaskExecutor for StreamingExecutor {
                     },
                     _,
                 ) => reduce::run(self, attempted, runs, *source_bytes),
-                _ => Err(Error::bug("run a script", "a map has no split")),
+                _ => Err(Error::bug("run a script", "it is no task of scripts")),
             };
             let mut report = done.map_err(|error| {
                 if attempted.rerun_command().is_none() {
