@@ -613,9 +613,8 @@ def unique(
 ) -> JobReport:
     r"""Keep one of each line, or one record of each key; count them, or keep those that occur once or again.
 
-    As `sort | uniq` or `sort -u -k` does, with all cores and data bigger than memory. Records are
-    in the order of their keys in each part; one file, and standard output, are a part for each 256
-    MB of input, one after another.
+    As `awk '!seen[$0]++'` does, or `sort | uniq`, with all cores and data bigger than memory. What
+    is kept is in the order of the input; with sorted, in the order of the keys.
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
@@ -634,10 +633,12 @@ def unique(
         general_numeric_sort: The same for numbers as C reads them: 1e3, 0x10, inf.
         ignore_case: Take a to z as A to Z.
         ignore_leading_blanks: Skip blanks at the beginning of keys.
-        sorted: Put the whole output in the order of the keys; one task writes it. Without it, only
-            each part is in order, and there is a part for each 256 MB of input.
-        parts: Write the output as N files, part-r-00000 and so on, in a directory. The hash of a
-            key decides its part. By default one file.
+        sorted: Put the output in the order of the keys; one task writes it. Without it, it is in
+            the order of the input, for which all that is kept is written to disk and read once
+            more.
+        parts: Write the output as N files, part-r-00000 and so on, in a directory, each of about as
+            many bytes of the input. One behind the other they are the same, however many they are.
+            By default one file.
         output: The file to write. If it exists, the finished output replaces it in one step, also
             if it is an input. With --parts, where the command has it: a new directory. By default
             standard output.
@@ -699,8 +700,8 @@ def unique(
         ...     _ = Path(folder, "text").write_text("b\na\nb\n")
         ...     report = gristmill.unique(f"{folder}/text", output=f"{folder}/lines")
         ...     print(Path(folder, "lines").read_text(), end="")
-        a
         b
+        a
     """
 
 def group(

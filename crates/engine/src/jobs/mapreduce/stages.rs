@@ -203,3 +203,106 @@ fn take_runs(
     made.add(&of_task);
     runs.extend(of_task.into_iter().map(|run| MadeRun::new(run, by)));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::Plan;
+    use gristmill_base::record::shape::{PairShape, Shape};
+    use gristmill_storage::sorted_run::RunCompression;
+
+    fn plan(regroups: bool) -> (StagedPlan, Arc<Mutex<MapReduceOutcome>>) {
+        let text = r#"{"splits": [{"bytes": 3, "what": null}, {"bytes": 4, "what": null}], "partitions": 2, "output": "o"}"#;
+        let spec = MapReduceSpec {
+            regroups: regroups.then(|| Arc::new(InputRanges::even(&[7], 2))),
+            ..serde_json::from_str(text).unwrap()
+        };
+        let places = OutputLocations {
+            runs: vec!["/runs".into()],
+            output: "/out".into(),
+            names: Vec::new(),
+            uploads: Vec::new(),
+            shape: PairShape.kind(),
+            unique: false,
+            codes: None,
+            compression: RunCompression::None,
+            attempts: None,
+        };
+        let layout = MemoryLayout::new(20_000_000, 2, 64, 0).unwrap();
+        let outcome = Arc::default();
+        let places = (&places, Path::new("/attempts"));
+        let job = MapReduce::new(
+            &spec,
+            (layout.clone(), layout),
+            0,
+            places,
+            Arc::clone(&outcome),
+        );
+        (job.plan(), outcome)
+    }
+
+    /// A task that has read so many pairs, and left them in so many runs.
+    fn report(task: u32, records: u64, runs: u64) -> TaskReport {
+        let run = |number| SpilledRun {
+            path: format!("/runs/{task}-{number}").into(),
+            records: records / runs,
+            ..SpilledRun::default()
+        };
+        TaskReport::User(UserTaskReport {
+            records_in: records,
+            runs: (0..runs).map(run).collect(),
+            ..UserTaskReport::default()
+        })
+    }
+
+    /// The stages of a job whose maps leave so many runs each: their names, tasks, and what these need.
+    fn stages(regroups: bool, runs: u64) -> Vec<(&'static str, usize, Needs)> {
+        let (mut plan, outcome) = plan(regroups);
+        let (mut reports, mut first, mut found) = (Vec::new(), 0, Vec::new());
+        while let Some(stage) = plan.next_stage(std::mem::take(&mut reports)).unwrap() {
+            let tasks = stage.tasks.len() as u32;
+            let of_merge = |task| {
+                TaskReport::MergeRuns(SpilledRun {
+                    path: format!("/runs/{task}-merged").into(),
+                    ..SpilledRun::default()
+                })
+            };
+            let of_task = |task| match stage.name {
+                "map" => report(task, 120, runs),
+                "merge runs" => of_merge(task),
+                "regroup" => report(task, 120, 1),
+                _ => report(task, 120, 0),
+            };
+            reports = (first..first + tasks).map(of_task).collect();
+            first += tasks;
+            found.push((stage.name, tasks as usize, stage.needs));
+        }
+        let outcome = lock(&outcome);
+        let sums = (
+            outcome.regroups.sum.records_in,
+            outcome.reduces.sum.records_in,
+        );
+        assert_eq!(sums, (if regroups { 240 } else { 0 }, 240));
+        found
+    }
+
+    #[test]
+    fn what_is_regrouped_is_reduced_from_the_runs_that_it_left() {
+        let all = |tasks| Needs::All(vec![tasks]);
+        let one = [("map", 2, Needs::Earlier), ("reduce", 2, all(0..2))];
+        assert_eq!(stages(false, 1), one);
+        let [map, _] = one;
+        let again = [map, ("regroup", 2, all(0..2)), ("reduce", 2, all(2..4))];
+        assert_eq!(stages(true, 1), again);
+    }
+
+    #[test]
+    fn a_merge_that_leaves_half_of_its_memory_takes_half_as_many_runs() {
+        let names = |regroups, runs| -> Vec<&str> {
+            let stages = stages(regroups, runs);
+            stages.iter().map(|(name, ..)| *name).collect()
+        };
+        assert_eq!(names(false, 6), ["map", "reduce"]);
+        assert_eq!(names(true, 6), ["map", "merge runs", "regroup", "reduce"]);
+    }
+}
