@@ -6,6 +6,7 @@ import io
 import math
 import random
 import re
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,8 @@ NUMBER = st.one_of(
     st.integers(-(10**25), 10**25).map(str),
     st.integers(-9, 9).map(lambda number: f" {number:+d}"),
     st.floats(-1e300, 1e300).map(repr),
-    st.sampled_from(["1e3", ".5", "-7.", "0.1", "0.2", "9007199254740993"]),
+    st.decimals(-1000, 1000, places=2).map(str),
+    st.sampled_from(["1e3", ".5", "-7.", "0.1", "0.2", "9007199254740993", "00012", "12.0", "1E-7"]),
 )
 
 
@@ -48,24 +50,43 @@ def read(folder: Path) -> list[list[str]]:
     return rows
 
 
-def number(cell: str) -> int | float:
-    return int(cell) if re.fullmatch(r"[+-]?\d+", cell.strip()) else float(cell)
+def plain(number: Fraction) -> str:
+    """All digits of a decimal, without zeros that say nothing."""
+    with localcontext(prec=2000):
+        return f"{(Decimal(number.numerator) / Decimal(number.denominator)).normalize() + 0:f}"
 
 
-def figures(cells: list[str]) -> dict[str, int | float]:
+def mean(total: Fraction, count: int) -> str:
+    """To 17 digits, or as many as the sum has behind the point."""
+    exact = abs(total) / count
+    top = 0
+    while Fraction(10) ** top <= exact:
+        top += 1
+    while exact and Fraction(10) ** (top - 1) > exact:
+        top -= 1
+    digits = plain(total).partition(".")[2]
+    behind = max(17 - top, len(digits))
+    rounded = round(exact * 10**behind)
+    return plain(Fraction(rounded, 10**behind) * (-1 if total < 0 else 1))
+
+
+def figures(cells: list[str]) -> dict[str, str]:
     """What is to be said of the cells of a group."""
-    values = [number(cell) for cell in cells if cell]
+    values = [cell for cell in cells if cell]
     if not values:
-        return {"sum": 0}
+        return {"sum": "0"}
     total = sum(map(Fraction, values), Fraction(0))
-    whole = all(isinstance(value, int) for value in values)
-    ordered = sorted(values)
+    ordered = sorted(values, key=Fraction)
+    largest = Fraction(ordered[-1])
+    ranked = sorted(values, key=lambda cell: (Fraction(cell), cell))
     return {
-        "sum": int(total) if whole else float(total),
-        "mean": float(total / len(values)),
+        "sum": plain(total),
+        "mean": mean(total, len(values)),
         "min": ordered[0],
-        "max": ordered[-1],
-        "median": ordered[math.ceil(len(ordered) / 2) - 1],
+        "max": next(cell for cell in values if Fraction(cell) == largest),
+        "median": ranked[math.ceil(len(ranked) / 2) - 1],
+        "p90": ranked[math.ceil(len(ranked) * Fraction(9, 10)) - 1],
+        "p0": ranked[0],
     }
 
 
@@ -96,13 +117,13 @@ def test_any_table_is_grouped(
         distinct=["t"],
         first=["t"],
         last=["t"],
-        percentile=["90:n"],
+        percentile=["90:n", "0:n"],
         parts=parts,
         **asked,
     )
     found = read(folder / "out")
     columns = [f"n_{name}" for name in FIGURES]
-    tail = ["n_p90", "t_distinct", "t_first", "t_last"]
+    tail = ["n_p90", "n_p0", "t_distinct", "t_first", "t_last"]
     assert found[0] == ["b c", "a", "count", *columns, *tail]
     groups: dict[tuple[str, str], list[tuple[str, str, str, str]]] = {}
     for row in rows:
@@ -113,9 +134,8 @@ def test_any_table_is_grouped(
         said = dict(zip(found[0], row, strict=True))
         assert said["count"] == str(len(group))
         wanted = figures([cells[2] for cells in group])
-        for name in FIGURES:
-            cell = said[f"n_{name}"]
-            assert (number(cell) if cell else None) == wanted.get(name), (name, cell)
+        for name in (*FIGURES, "p90", "p0"):
+            assert said[f"n_{name}"] == wanted.get(name, ""), name
         texts = [cells[3] for cells in group if cells[3]]
         assert said["t_distinct"] == str(len(set(texts)))
         assert (said["t_first"], said["t_last"]) == ((texts[0], texts[-1]) if texts else ("", ""))

@@ -14,8 +14,8 @@ use std::iter;
 
 use super::worth::{by_type, by_worth};
 use super::{Aggregate, bad_state, check_value, check_whole, mismatch, split_unsigned};
-use crate::Result;
 use crate::value::{skip, write};
+use crate::{Error, Kind, Result};
 
 /// Entries of the kind that the aggregate says.
 #[derive(Debug, Clone, Default)]
@@ -202,4 +202,17 @@ fn quantile<'a>(counted: &[(Entry<'a>, u64)], q: f64) -> &'a [u8] {
         }
     }
     counted.last().map_or(&[0], |((value, _), _)| *value)
+}
+
+/// An error (`bad_option`) for one that is not from 0 to 1.
+pub(super) fn check_quantiles(quantiles: &[f64]) -> Result<()> {
+    match quantiles.iter().find(|q| !(0.0..=1.0).contains(*q)) {
+        None => Ok(()),
+        Some(q) => Err(Error::new(
+            Kind::BadOption,
+            "take quantiles",
+            format!("{q} is not between 0 and 1"),
+        )
+        .advise("give quantiles as fractions, the median as 0.5")),
+    }
 }

@@ -12,9 +12,12 @@
 //! compare where results depend on it is said in `worth.rs`, what a state holds in the file of its family.
 
 mod checked;
+mod count;
+mod decimals;
 mod distinct;
 mod exact;
 mod extreme;
+mod extreme_cell;
 mod log;
 mod several;
 mod sketch;
@@ -25,12 +28,15 @@ mod worth;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Result;
 use crate::value::write;
-use crate::{Error, Kind, Result};
 use checked::{bad_state, check_value, check_whole, mismatch, no_number, split_unsigned};
+use count::{add_counts, merge_counts};
+use decimals::{DecimalMean, DecimalSum};
 use distinct::Distinct;
 use extreme::Extreme;
-use log::Log;
+use extreme_cell::ExtremeCell;
+use log::{Log, check_quantiles};
 use several::Several;
 use sketch::Sketch;
 use sum::{Mean, Sum};
@@ -89,6 +95,15 @@ pub enum Aggregate {
     /// For each q from 0 to 1 the quantile, which is one of the values: the inverse of the empirical distribution (`inverted_cdf` in numpy).
     /// Compared as for `Min`.
     Quantiles(Vec<f64>),
+    /// The sum of decimals, exact: integers of 64 bits, and decimals as they are written, of up to 600 digits before the point and
+    /// behind it. The result is a decimal that is written.
+    DecimalSum,
+    /// The sum of decimals divided by their count, to 17 digits or as many as the sum has.
+    DecimalMean,
+    /// The cell, given as bytes, that is least: text by its bytes, below all numbers. Of equal ones the first, as it is written.
+    CellMin,
+    /// The cell that is greatest, compared in the same way.
+    CellMax,
     /// Another one, for which nulls are no values.
     SkipNone(Box<Aggregate>),
     /// Several at once. What it takes as a value is a row: one encoded value behind another, one for each aggregate, in their
@@ -121,6 +136,9 @@ enum Inner {
     Sum(Sum),
     Mean(Mean),
     Extreme(Extreme),
+    DecimalSum(DecimalSum),
+    DecimalMean(DecimalMean),
+    ExtremeCell(ExtremeCell),
     Distinct(Distinct),
     Log(Log),
     Sketch(Sketch),
@@ -144,6 +162,9 @@ impl AggregateState {
             Inner::Sum(sum) => sum.heap_bytes(),
             Inner::Mean(mean) => mean.heap_bytes(),
             Inner::Extreme(extreme) => extreme.heap_bytes(),
+            Inner::DecimalSum(sum) => sum.heap_bytes(),
+            Inner::DecimalMean(mean) => mean.heap_bytes(),
+            Inner::ExtremeCell(extreme) => extreme.heap_bytes(),
             Inner::Distinct(distinct) => distinct.heap_bytes(),
             Inner::Log(log) => log.heap_bytes(),
             Inner::Sketch(sketch) => sketch.heap_bytes(),
@@ -174,6 +195,10 @@ impl Aggregate {
             Aggregate::ApproxDistinct => "approx_distinct",
             Aggregate::Collect => "collect",
             Aggregate::Quantiles(_) => "quantiles",
+            Aggregate::DecimalSum => "decimal_sum",
+            Aggregate::DecimalMean => "decimal_mean",
+            Aggregate::CellMin => "cell_min",
+            Aggregate::CellMax => "cell_max",
             Aggregate::SkipNone(inner) => inner.name(),
             Aggregate::Several(_) => "several",
         }
@@ -289,6 +314,9 @@ impl Aggregate {
                 Inner::Log(Log::default())
             }
             Aggregate::ApproxDistinct => Inner::Sketch(Sketch::default()),
+            Aggregate::DecimalSum => Inner::DecimalSum(DecimalSum::default()),
+            Aggregate::DecimalMean => Inner::DecimalMean(DecimalMean::default()),
+            Aggregate::CellMin | Aggregate::CellMax => Inner::ExtremeCell(ExtremeCell::default()),
             Aggregate::SkipNone(inner) => return inner.empty(),
             Aggregate::Several(_) => Inner::Several(Several::default()),
         })
@@ -312,9 +340,12 @@ impl Aggregate {
             (Inner::Sum(sum), Aggregate::Sum) => sum.add(value, self.name()),
             (Inner::Count(count), Aggregate::Count) => add_counts(count, 1),
             (Inner::Mean(mean), Aggregate::Mean) => mean.add(value, self.name()),
+            (Inner::DecimalSum(sum), Aggregate::DecimalSum) => sum.add(value, self.name()),
+            (Inner::DecimalMean(mean), Aggregate::DecimalMean) => mean.add(value, self.name()),
             (_, Aggregate::SkipNone(_)) if value == NULL => Ok(()),
             (_, Aggregate::SkipNone(inner)) => inner.add(state, value, position),
             (Inner::Extreme(extreme), _) => extreme.add(self, value, position),
+            (Inner::ExtremeCell(extreme), _) => extreme.add(self, value, position),
             (Inner::Distinct(distinct), _) => distinct.add(value),
             (Inner::Log(log), _) => log.add(self, value, position),
             (Inner::Sketch(sketch), Aggregate::ApproxDistinct) => sketch.add(value),
@@ -373,8 +404,11 @@ impl Aggregate {
             (Inner::Sum(sum), Aggregate::Sum) => sum.merge(other),
             (Inner::Count(count), Aggregate::Count) => merge_counts(count, other),
             (Inner::Mean(mean), Aggregate::Mean) => mean.merge(other),
+            (Inner::DecimalSum(sum), Aggregate::DecimalSum) => sum.merge(other),
+            (Inner::DecimalMean(mean), Aggregate::DecimalMean) => mean.merge(other),
             (_, Aggregate::SkipNone(inner)) => return inner.merge(state, other),
             (Inner::Extreme(extreme), _) => extreme.merge(self, other),
+            (Inner::ExtremeCell(extreme), _) => extreme.merge(self, other),
             (Inner::Distinct(distinct), _) => distinct.merge(other),
             (Inner::Log(log), _) => log.merge(self, other),
             (Inner::Sketch(sketch), Aggregate::ApproxDistinct) => sketch.merge(other),
@@ -419,6 +453,9 @@ impl Aggregate {
             Inner::Sum(sum) => sum.write(out),
             Inner::Mean(mean) => mean.write(out),
             Inner::Extreme(extreme) => extreme.write(out),
+            Inner::DecimalSum(sum) => sum.write(out),
+            Inner::DecimalMean(mean) => mean.write(out),
+            Inner::ExtremeCell(extreme) => extreme.write(out),
             Inner::Distinct(distinct) => distinct.write(out),
             Inner::Log(log) => log.write(self.plain().0, out),
             Inner::Sketch(sketch) => sketch.write(out),
@@ -450,6 +487,9 @@ impl Aggregate {
             (Inner::Sum(sum), _) => sum.finish(out)?,
             (Inner::Mean(mean), _) => mean.finish(out),
             (Inner::Extreme(extreme), _) => extreme.finish(self.plain().0, out),
+            (Inner::DecimalSum(sum), _) => sum.finish(out),
+            (Inner::DecimalMean(mean), _) => mean.finish(out),
+            (Inner::ExtremeCell(extreme), _) => extreme.finish(out),
             (Inner::Distinct(distinct), _) => match self.plain().0 {
                 Aggregate::CountDistinct => write::unsigned(out, distinct.count()),
                 _ => distinct.finish(out)?,
@@ -460,31 +500,4 @@ impl Aggregate {
         }
         Ok(())
     }
-}
-
-fn check_quantiles(quantiles: &[f64]) -> Result<()> {
-    match quantiles.iter().find(|q| !(0.0..=1.0).contains(*q)) {
-        None => Ok(()),
-        Some(q) => Err(Error::new(
-            Kind::BadOption,
-            "take quantiles",
-            format!("{q} is not between 0 and 1"),
-        )
-        .advise("give quantiles as fractions, the median as 0.5")),
-    }
-}
-
-fn add_counts(count: &mut u64, more: u64) -> Result<()> {
-    *count = count
-        .checked_add(more)
-        .ok_or_else(|| bad_state("counts add up to more than 64 bits"))?;
-    Ok(())
-}
-
-fn merge_counts(count: &mut u64, other: &[u8]) -> Result<()> {
-    let (more, rest) = split_unsigned(other)?;
-    if !rest.is_empty() {
-        return Err(bad_state("bytes follow the count"));
-    }
-    add_counts(count, more)
 }

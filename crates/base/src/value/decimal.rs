@@ -20,13 +20,13 @@ pub const DIGITS_MAX: usize = 600;
 
 const PAIRS_MAX: i64 = DIGITS_MAX as i64 / 2;
 const NEGATIVE_INFINITY: u8 = 0;
-const NEGATIVE: u8 = 1;
+pub(super) const NEGATIVE: u8 = 1;
 const ZERO: u8 = 2;
-const POSITIVE: u8 = 3;
+pub(super) const POSITIVE: u8 = 3;
 const INFINITY: u8 = 4;
 const NAN: u8 = 5;
 /// Added to exponents, so that they compare as they are without a sign.
-const BIAS: i64 = 0x8000;
+pub(super) const BIAS: i64 = 0x8000;
 
 /// A decimal number.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,13 +1,6 @@
-//! Numbers as Python writes them, and integers read back.
+//! Numbers as Python writes them.
 
 use std::fmt::Write;
-
-use super::MAGNITUDE_BYTES_MAX;
-
-/// Digits of the largest magnitude that has an encoding.
-const DIGITS_MAX: usize = 615;
-/// Digits that are taken at once.
-const GROUP_DIGITS: usize = 9;
 
 /// A double as `repr` shows it: the shortest digits that mean it, an exponent below 1e-4 and from 1e16 on.
 pub(super) fn double(out: &mut String, value: f64) {
@@ -59,41 +52,5 @@ pub(super) fn magnitude(out: &mut String, magnitude_be: &[u8]) {
     _ = write!(out, "{}", groups.next().unwrap_or(&0));
     for group in groups {
         _ = write!(out, "{group:09}");
-    }
-}
-
-/// The magnitude, the most significant byte first, that ASCII digits mean; nothing where they are more than any encoding can hold.
-pub(super) fn parsed(digits: &[u8]) -> Option<Vec<u8>> {
-    let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
-    let digits = digits.get(zeros..).unwrap_or_default();
-    if digits.len() > DIGITS_MAX {
-        return None;
-    }
-    let mut limbs: Vec<u32> = Vec::with_capacity(MAGNITUDE_BYTES_MAX / 4 + 1);
-    for group in digits.chunks(GROUP_DIGITS) {
-        append_group(&mut limbs, group);
-    }
-    Some(
-        limbs
-            .iter()
-            .rev()
-            .flat_map(|limb| limb.to_be_bytes())
-            .collect(),
-    )
-}
-
-/// Appends a group of decimal digits to a number, whose limbs are the lowest first.
-fn append_group(limbs: &mut Vec<u32>, group: &[u8]) {
-    let (mut carry, mut power) = (0, 1);
-    for digit in group {
-        carry = 10 * carry + u64::from(digit - b'0');
-        power *= 10;
-    }
-    for limb in limbs.iter_mut() {
-        let number = u64::from(*limb) * power + carry;
-        (*limb, carry) = (number as u32, number >> 32);
-    }
-    if carry > 0 {
-        limbs.push(carry as u32);
     }
 }

@@ -41,6 +41,7 @@
 
 pub mod block;
 pub mod cell;
+pub mod cell_number;
 pub mod columns;
 pub mod decimal;
 pub mod descending;
@@ -59,7 +60,8 @@ mod tests;
 mod value_writer;
 pub mod write;
 
-pub use cell::{number_of_cell, write_cell};
+pub use cell::write_cell;
+pub use cell_number::CellNumber;
 pub use decimal::Decimal;
 pub use display::display;
 pub use hash::{hash, partition};

@@ -87,7 +87,7 @@ pub fn plain_text(out: &mut Vec<u8>, value: &[u8]) {
 }
 
 #[inline]
-fn plain(out: &mut Vec<u8>, of_type: u8, content: &[u8]) {
+pub(super) fn plain(out: &mut Vec<u8>, of_type: u8, content: &[u8]) {
     debug_assert!(!content.contains(&0));
     out.reserve(content.len() + 2);
     out.push(of_type);
@@ -158,7 +158,7 @@ pub fn unsigned(out: &mut Vec<u8>, value: u64) {
 
 /// Appends an integer given by its sign and its magnitude.
 #[inline]
-pub(super) fn magnitude(out: &mut Vec<u8>, negative: bool, magnitude: u64) {
+fn magnitude(out: &mut Vec<u8>, negative: bool, magnitude: u64) {
     if magnitude == 0 {
         out.push(code::ZERO);
         return;

@@ -43,6 +43,10 @@ impl AcceptedValues {
             | Aggregate::First
             | Aggregate::Last
             | Aggregate::Collect
+            | Aggregate::DecimalSum
+            | Aggregate::DecimalMean
+            | Aggregate::CellMin
+            | Aggregate::CellMax
             | Aggregate::SkipNone(_)
             | Aggregate::Several(_) => AcceptedValues::Any,
         }

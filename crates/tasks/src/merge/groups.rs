@@ -273,12 +273,8 @@ impl MergedGroups {
         let mut state = aggregate.empty();
         let (mut merged, mut looked) = (0, ROOM_LEAST / 16);
         while self.next_pair()? {
-            let more = self.feed.pair().1;
-            match more.split_first() {
-                Some((&VALUE_MARK, value)) => add_value(aggregate, &mut state, value)?,
-                _ => aggregate.merge(&mut state, more)?,
-            }
-            merged += more.len();
+            self.merge_pair(aggregate, &mut state)?;
+            merged += self.value().len();
             // A look takes as long as the state is large: each byte is looked at some nine times.
             if merged > looked {
                 looked = merged + merged / 8;
@@ -289,6 +285,19 @@ impl MergedGroups {
             }
         }
         Ok(Some(state))
+    }
+
+    /// Merges the state that is the present pair's value, or adds the [value](VALUE_MARK) itself.
+    ///
+    /// # Errors
+    /// It is no state of this aggregate, or no value that it takes.
+    #[inline]
+    pub fn merge_pair(&self, aggregate: &Aggregate, state: &mut AggregateState) -> Result<()> {
+        let more = self.value();
+        match more.split_first() {
+            Some((&VALUE_MARK, value)) => add_value(aggregate, state, value),
+            _ => aggregate.merge(state, more),
+        }
     }
 
     fn too_large(&self, aggregate: &Aggregate, merged: usize, room: usize) -> Error {

@@ -1,6 +1,7 @@
 //! The law, for every aggregate: any order, any grouping, any tree of merges, written and read in between, gives the bytes of one state that
 //! saw all values in order; and the result is what exact rationals and plain vectors say.
 
+mod cells;
 mod naive;
 
 use num_bigint::{BigInt, Sign};
@@ -239,7 +240,9 @@ proptest! {
 
     #[test]
     fn hostile_states_are_an_error(bytes in vec(prop_oneof![0_u8..0x42, any::<u8>()], 0..30), at in any::<prop::sample::Index>(), (values, way) in with_way(numbers())) {
-        let others = [Aggregate::Sum, Aggregate::Mean, Aggregate::Several(vec![Aggregate::Mean])];
+        let others = [
+            Aggregate::Sum, Aggregate::Mean, Aggregate::Several(vec![Aggregate::Mean]),
+        ];
         for aggregate in of_anything().into_iter().chain(others) {
             let (mut damaged, _) = on_a_way(&aggregate, &values, &way);
             if let Some(byte) = bytes.first() && !damaged.is_empty() {

@@ -7,6 +7,8 @@ use num_bigint::{BigInt, Sign};
 use num_rational::BigRational;
 
 use super::super::Aggregate;
+use super::cells;
+use crate::value::CellNumber;
 use crate::value::decimal::{Decimal, Finite};
 use crate::value::write;
 
@@ -22,6 +24,9 @@ pub(super) enum Value {
     Boolean(bool),
     /// In hundredths.
     Decimal(i64),
+    /// A cell, as the mapper of `group` gives it to sums of decimals and to others.
+    Number(String),
+    Cell(String),
     /// For `Several`.
     Row(Vec<Value>),
 }
@@ -51,6 +56,11 @@ impl Value {
                 let (sign, magnitude) = int.to_bytes_be();
                 write::big_int(&mut out, sign == Sign::Minus, &magnitude).unwrap();
             }
+            Value::Number(cell) => {
+                let number = CellNumber::of(cell.as_bytes()).unwrap();
+                number.write(cell.as_bytes(), &mut out);
+            }
+            Value::Cell(cell) => write::bytes(&mut out, cell.as_bytes()),
             Value::Row(row) => row.iter().for_each(|value| out.extend(value.encoded())),
             Value::Double(double) => write::double(&mut out, *double),
             Value::Boolean(boolean) => write::boolean(&mut out, *boolean),
@@ -206,6 +216,8 @@ pub(super) fn naive(aggregate: &Aggregate, values: &[Value]) -> Option<Vec<u8>> 
             let pick = |q: &f64| find(q).map_or(Value::Null, |rank| sorted[rank].clone());
             tuple(&quantiles.iter().map(pick).collect::<Vec<_>>())
         }
+        Aggregate::DecimalSum | Aggregate::DecimalMean => cells::naive_sum(aggregate, values),
+        Aggregate::CellMin | Aggregate::CellMax => cells::naive_extreme(aggregate, values),
         Aggregate::ApproxDistinct | Aggregate::Several(_) => return None,
         Aggregate::SkipNone(inner) => {
             let there = values.iter().filter(|value| !matches!(value, Value::Null));

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   add ──▶ table, full or at the end ──▶ key, written state
-//!      └── hardly any key twice ──▶ key, FF, position, value          a written state does not begin with FF
+//!      └── hardly any key twice ──▶ key, FF, position, value; of a count key, written state of one          a written state does not begin with FF
 //! ```
 //!
 //! The rule that must hold: every value added is in exactly one state that was given away, or was given away itself.
@@ -15,7 +15,7 @@ use crate::merge::groups::VALUE_MARK;
 use crate::spill::table::AggregateTable;
 use gristmill_base::aggregate::Aggregate;
 use gristmill_base::error::Result;
-use gristmill_base::value::hash;
+use gristmill_base::value::{hash, write};
 
 /// Keys in a table when it is seen whether they come again.
 const LOOK_KEYS: usize = 1 << 18;
@@ -29,6 +29,8 @@ pub struct CombinedStates {
     table: AggregateTable,
     /// Whether values are given away as they are.
     passes: bool,
+    /// The state of one value, where it is the same for all values: that of a count.
+    of_one: Option<Vec<u8>>,
     passed: u64,
     bytes: u64,
     scratch: Vec<u8>,
@@ -37,9 +39,15 @@ pub struct CombinedStates {
 impl CombinedStates {
     /// No states, in so many bytes.
     pub fn new(aggregate: Aggregate, memory: usize) -> Self {
+        let of_one = (aggregate == Aggregate::Count).then(|| {
+            let mut one = Vec::new();
+            write::unsigned(&mut one, 1);
+            one
+        });
         CombinedStates {
             table: AggregateTable::new(aggregate, memory),
             passes: false,
+            of_one,
             passed: 0,
             bytes: 0,
             scratch: Vec::new(),
@@ -57,12 +65,28 @@ impl CombinedStates {
         position: u64,
         pairs: &mut Pairs<'_>,
     ) -> Result<()> {
+        self.add_ordered((key, key.len()), value, position, pairs)
+    }
+
+    /// The same where the key is that of a group, of so many bytes, and what orders its values: states are of both.
+    ///
+    /// # Errors
+    /// As of [`Self::add`].
+    #[inline]
+    pub fn add_ordered(
+        &mut self,
+        (key, group_bytes): (&[u8], usize),
+        value: &[u8],
+        position: u64,
+        pairs: &mut Pairs<'_>,
+    ) -> Result<()> {
         self.bytes += (key.len() + value.len()) as u64;
+        let group = key.get(..group_bytes).unwrap_or(key);
         if self.passes {
-            return self.pass((key, value), position, pairs);
+            return self.pass((key, group), value, position, pairs);
         }
         let partitions = pairs.partitions();
-        let part = |_| Ok(Pairs::part_of(key, partitions));
+        let part = |_| Ok(Pairs::part_of(group, partitions));
         self.table.add(hash(key), key, value, position, part)?;
         if self.table.is_full() {
             self.table.give(pairs.collector, pairs.progress)?;
@@ -79,19 +103,24 @@ impl CombinedStates {
         self.table.added() * 100 < keys * VALUES_FOR_100
     }
 
-    /// Gives a value away as it is.
+    /// Gives a value away as it is, or the state of it alone where that is shorter.
     fn pass(
         &mut self,
-        (key, value): (&[u8], &[u8]),
+        (key, group): (&[u8], &[u8]),
+        value: &[u8],
         position: u64,
         pairs: &mut Pairs<'_>,
     ) -> Result<()> {
         self.passed += 1;
+        let part = Pairs::part_of(group, pairs.partitions());
+        if let Some(one) = &self.of_one {
+            return pairs.give_to(part, key, b"", one);
+        }
         self.scratch.clear();
         self.scratch.push(VALUE_MARK);
         self.scratch.extend_from_slice(&position.to_be_bytes());
         self.scratch.extend_from_slice(value);
-        pairs.give(key, b"", &self.scratch)
+        pairs.give_to(part, key, b"", &self.scratch)
     }
 
     /// Gives away all states, and says what went into them.
