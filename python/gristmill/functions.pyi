@@ -972,10 +972,19 @@ def top_records(
 def join(
     left: StrPath,
     right: StrPath,
+    others: StrPath | Iterable[StrPath] | None = ...,
     *,
-    by: str | Iterable[str],
+    by: str | Iterable[str] | None = ...,
     how: Literal["inner", "left", "right", "full", "semi", "anti"] = ...,
     empty: str | None = ...,
+    unpaired: str | Iterable[str] | None = ...,
+    only_unpaired: str | Iterable[str] | None = ...,
+    field: int | None = ...,
+    left_field: int | None = ...,
+    right_field: int | None = ...,
+    fields: str | None = ...,
+    ignore_case: bool = ...,
+    header: bool = ...,
     sorted: bool = ...,
     parts: int | None = ...,
     output: StrPath | None = ...,
@@ -999,22 +1008,38 @@ def join(
     block_size: int | str | None = ...,
     history: bool = ...,
 ) -> JobReport:
-    r"""Join two tables, or lines with fields, by columns; neither need be sorted.
+    r"""Join tables, or lines with fields, by columns; none need be sorted.
 
     The columns of the output: those of the key, the others of the left, the others of the right. A
     name of the right that is there already gets `_right` behind it. Keys are text: `1` and `1.0`
-    differ, and an empty cell equals an empty cell.
+    differ, and an empty cell equals an empty cell. Lines are joined as GNU join does it, with its
+    letters; -o names the output, and --fields what its -o does.
 
     Args:
         left: A file, or a directory whose files are read (not those whose names begin with _ or .);
             compressed ones, too.
         right: The file or directory whose rows are joined to those.
+        others: More of them: their rows are joined to what is joined so far. By default none.
         by: The columns that must be equal, with commas between them: id, or LEFT=RIGHT where their
-            names differ; by name, or by number from 1 on. Repeatable.
+            names differ; by name, or by number from 1 on. Repeatable. By default of lines the first
+            field; of tables it must be given.
         how: Which rows are written. inner: pairs of rows with equal keys; left, right, full: also
             the rows of that side, or of both, that have no match; semi: rows of the left that have
             a match; anti: those that have none. By default inner.
-        empty: What is written in the cells of a side that has no row. By default nothing.
+        empty: What is written in the cells of a side that has no row; of lines in all fields that
+            are empty or missing. By default nothing.
+        unpaired: Also write the rows without a match of the left (1) or the right (2). Repeatable.
+            By default none.
+        only_unpaired: Write the rows without a match of the left (1) or the right (2), and no
+            others. Repeatable. By default none.
+        field: The field of lines that must be equal, by its number. By default 1.
+        left_field: The same, of the left alone. By default as --field says.
+        right_field: The same, of the right alone. By default as --field says.
+        fields: The fields of the lines that are written, as GNU join's -o: 0 is the key, 1.2 the
+            second field of the left. auto: as many of each input as its first line has. By default
+            the key, the others of the left, the others of the right.
+        ignore_case: Small letters in keys of lines equal large ones, among those of ASCII.
+        header: The first line of each file of lines is a header. They are joined, and stand first.
         sorted: Put the whole output in the order of the keys; one task writes it. Without it, only
             each part is in order, and there is a part for each 256 MB of input.
         parts: Write the output as N files, part-r-00000 and so on, in a directory. The hash of a

@@ -28,7 +28,7 @@ Row = list[bytes]
 CELLS = st.sampled_from(
     [b"", b"a", b"b", b"1", b"1.0", b'"', b",", b"a\nb", b"\r\n", b"\xff", b" "]
 )
-KEYS = st.sampled_from([b"", b"a", b'a"', b"a,", b"\0", b"\n"])
+KEYS = st.sampled_from([b"", b"a", b'a"', b"a,", b"\1", b"\n"])
 
 
 def quoted(cell: bytes) -> bytes:
@@ -184,50 +184,43 @@ def test_pandas_finds_the_same_rows(tmp_path: Path, how: How, seed: int) -> None
     assert Counter(found.itertuples(index=False)) == Counter(wanted.itertuples(index=False))
 
 
-@given(
-    st.lists(
-        st.lists(st.sampled_from([b"", b"a", b"b", b'"', b"\xff", b"\0"]), min_size=1), max_size=8
-    ),
-    st.lists(
-        st.lists(st.sampled_from([b"", b"a", b"b", b'"', b"\xff", b"\0"]), min_size=1), max_size=8
-    ),
-    st.sampled_from(HOW),
-)
-@settings(max_examples=40)
-def test_any_lines_are_joined(
-    tmp_path_factory: pytest.TempPathFactory, left: list[Row], right: list[Row], how: str
+@settings(max_examples=50)
+@given(st.data(), st.sampled_from(HOW), st.integers(3, 5), st.booleans())
+def test_any_number_of_tables_is_joined(
+    tmp_path_factory: pytest.TempPathFactory,
+    data: st.DataObject,
+    how: How,
+    count: int,
+    has_header: bool,
 ) -> None:
-    """A line without the field of the key has an empty one; without a match it gets no fields."""
-    folder = tmp_path_factory.mktemp("lines")
-    for side, rows in (("left", left), ("right", right)):
-        (folder / side).write_bytes(b"\n".join(b":".join(row) for row in rows) + b"\n" * bool(rows))
-    options: dict[str, Any] = {"by": "2=1", "how": how, "field_separator": ":"}
-    gristmill.join(folder / "left", folder / "right", output=folder / "out", **options)
-    text = (folder / "out").read_bytes()
-    found = [line.split(b":") for line in text.split(b"\n")[:-1]]
-    padded = [row if len(row) > 1 else [*row, b""] for row in left]
-    wanted = joined(padded, right, [(1, 0)], how, (2, 1))
-    if how in ("semi", "anti"):
-        wanted = [left[padded.index(row)] if row[1:] == [b""] else row for row in wanted]
-        assert sorted(line[:2] for line in found) == sorted(row[:2] for row in wanted)
-        assert len(found) == len(wanted)
-        return
-    if how in ("left", "full"):  # nothing stands for the columns of lines, which have none
-        assert len(found) == len(wanted)
-    matched = {row[0] for row in right} & {row[1] for row in padded}
-    assert [row for row in found if row[0] in matched] == [
-        row for row in wanted if row[0] in matched
-    ]
-
-
-def test_fields_between_blanks(tmp_path: Path) -> None:
-    (tmp_path / "left").write_bytes(b" 1  a\n\n2 b\tc\n3")
-    (tmp_path / "right").write_bytes(b"x 2\ny\t2 z\n")
-    join = ("join", tmp_path / "left", tmp_path / "right", "--by", "1=2", "--how")
-    assert run(*join, "full").stdout == "\n1\ta\n2\tb\tc\tx\n2\tb\tc\ty\tz\n3\n"
-    done = run(*join, "anti", "-o", tmp_path / "anti")
-    assert done.stdout == ""
-    assert (tmp_path / "anti").read_bytes() == b"\n 1  a\n3\n"
+    """From left to right, two at a time."""
+    folder = tmp_path_factory.mktemp("tables")
+    cell = st.sampled_from([b"", b"x", b"y,", b'"'])
+    tables: list[list[Row]] = []
+    for number in range(count):
+        row = st.tuples(st.sampled_from([b"", b"a", b"b", b"c", b"a,"]), cell).map(list)
+        rows = data.draw(st.lists(row, min_size=not has_header, max_size=6), f"table {number}")
+        (folder / f"{number}").write_bytes(table([[b"id", b"v"]] * has_header + rows))
+        tables.append(rows)
+    gristmill.join(
+        folder / "0",
+        folder / "1",
+        [folder / f"{number}" for number in range(2, count)],
+        output=folder / "out",
+        by="id" if has_header else "1",
+        how=how,
+        empty="-",
+        csv=True,
+        no_header=not has_header,
+    )
+    wanted = tables[0]
+    for number, right in enumerate(tables[1:], 2):
+        width = 2 if how in ("semi", "anti") else number
+        wanted = joined(wanted, right, [(0, 0)], how, (width, 2), b"-")
+    head = [b"id", b"v"]
+    if how not in ("semi", "anti"):
+        head += [b"v_%d" % number for number in range(2, count + 1)]
+    assert (folder / "out").read_bytes() == table([head] * has_header + wanted)
 
 
 def test_any_workers_and_memory_give_the_same_bytes(tmp_path: Path) -> None:
@@ -352,7 +345,10 @@ def test_rows_that_are_none_are_told(tmp_path: Path) -> None:
         (["--csv", "--by", "id=v"], "there is no column"),
         (["--csv"], "by: it must be given"),
         (["--by", "id"], "is not the number of a field"),
-        (["--by", "1", "--empty", "x"], "lines have no columns"),
+        (["--csv", "--by", "id", "-1", "2"], "--left-field: it is for lines"),
+        (["--csv", "--by", "id", "-i"], "--ignore-case: it is for lines"),
+        (["--csv", "--by", "id", "-a", "3"], '"3" is no input'),
+        (["--csv", "--by", "id", "-v", "1", "--how", "left"], "how says which rows"),
         (["--by", "1", "--no-header"], "lines have no header"),
         (["--csv", "--by", "id", "--how", "outer"], "outer"),
         (["--csv", "--tsv", "--by", "id"], "exclude each other"),

@@ -179,6 +179,13 @@ COUNTED = (
     case("top-by", "top 1 --by 1 {in}/text -o {out} --parts 2"),
     case("join", "join --csv --by id --how left {in}/users.csv {in}/users.csv -o {out} --parts 2"),
     case("join-lines", "join --by 1 {in}/text {in}/packed -o {out} --how semi"),
+    case(
+        "join-lines-as-gnu", "join -a1 -i -e- --header --fields auto {in}/text {in}/packed -o {out}"
+    ),
+    case(
+        "join-three",
+        "join --csv --by id --how full {in}/users.csv {in}/users.csv {in}/users.csv -o {out}",
+    ),
     case("sample", "sample -n 5 {in}/text -o {out}"),
     case("shuf", "shuf --csv {in}/users.csv -o {out} --parts 2"),
     case("split", "split --by 1 {in}/text {out}"),

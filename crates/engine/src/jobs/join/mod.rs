@@ -1,36 +1,46 @@
-//! `join`: the rows of two inputs that have equal keys, side by side.
+//! `join`: the rows of inputs that have equal keys, side by side.
 //!
 //! ```text
-//!   right row ──▶ key, 0 │ its other cells ─┐ sorted,    the right rows of a key are held;
-//!   left row  ──▶ key, 1 │ its other cells ─┘ merged ──▶ each left row is written with all of them
+//!   right row ──▶ key, 1    │ its other cells ─┐ sorted,    the right rows of a key are held;
+//!   left row  ──▶ key, LAST │ its other cells ─┘ merged ──▶ each left row is written with all of them
 //! ```
 //!
 //! Keys are the text of the cells: `1` and `1.0` are two keys, and an empty cell equals an empty cell. A part is in the order of
-//! its keys; within a key left rows are in the order of their input, and with each the right rows in that of theirs.
+//! its keys; within a key left rows are in the order of their input, and with each the right rows in that of theirs. Lines are those
+//! that GNU join writes.
 //!
-//! The rule that must hold: memory has the right rows of one key at most, and no left row but the present one.
+//! The rule that must hold: memory has the rows of one key at most, and no left row but the present one.
 
+mod held_rows;
+mod input;
 mod join_kind;
+mod layout;
+mod line_options;
+mod lines;
+mod names;
 mod operator;
+mod reducer;
 
-use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
 use std::slice;
 
-use self::join_kind::JoinKind;
-use self::operator::{JoinOperator, JoinSide, LEFT, RIGHT};
+use self::input::JoinInput;
+use self::join_kind::{JoinKind, RowsWanted};
+use self::layout::Layout;
+use self::line_options::{BETWEEN_BLANKS, lines_joined, unpaired};
+use self::names::{absent, header, header_as_it_is, names_by, tables_joined};
+use self::operator::JoinOperator;
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, one_if_sorted, wrong_option};
-use super::tables::{InputTable, RecordFields, RecordWriter, RecordsAsked, record_options};
+use super::tables::{FieldsAsked, InputTable, RecordFields, RecordsAsked, record_options};
 use crate::plan::table::{CommandSpec, Common, argument, option};
 use gristmill_base::error::Result;
 use gristmill_base::names::name_of;
-use gristmill_base::record::table::{value_of, without_end};
 use gristmill_storage::location::Location;
 use gristmill_tasks::task::Operator;
 
-/// What a name of the right gets behind it that is there already.
-const SUFFIX: &[u8] = b"_right";
+/// How many inputs there may be: their numbers order the rows of a key.
+const INPUTS_MAX: usize = 200;
 
 record_options! {
     keyed output,
@@ -40,8 +50,9 @@ record_options! {
             "A file, or a directory whose files are read (not those whose names begin with _ or .); compressed ones, too.",
         ),
         right: Location = argument("The file or directory whose rows are joined to those."),
+        others: Vec<Location> = argument("More of them: their rows are joined to what is joined so far.").or("none"),
         by: Vec<String> = option(
-            "",
+            "of lines the first field; of tables it must be given",
             "The columns that must be equal, with commas between them: id, or LEFT=RIGHT where their names differ; by name, or by number from 1 on. Repeatable.",
         ).short("b"),
         how: JoinKind = option(
@@ -49,7 +60,28 @@ record_options! {
             "Which rows are written. inner: pairs of rows with equal keys; left, right, full: also the rows of that side, or of both, that \
              have no match; semi: rows of the left that have a match; anti: those that have none.",
         ),
-        empty: Option<String> = option("nothing", "What is written in the cells of a side that has no row."),
+        empty: Option<String> = option(
+            "nothing",
+            "What is written in the cells of a side that has no row; of lines in all fields that are empty or missing.",
+        ).short("e"),
+        unpaired: Vec<String> = option(
+            "none",
+            "Also write the rows without a match of the left (1) or the right (2). Repeatable.",
+        ).short("a"),
+        only_unpaired: Vec<String> = option(
+            "none",
+            "Write the rows without a match of the left (1) or the right (2), and no others. Repeatable.",
+        ).short("v"),
+        field: Option<usize> = option("1", "The field of lines that must be equal, by its number.").short("j"),
+        left_field: Option<usize> = option("as --field says", "The same, of the left alone.").short("1"),
+        right_field: Option<usize> = option("as --field says", "The same, of the right alone.").short("2"),
+        fields: Option<String> = option(
+            "the key, the others of the left, the others of the right",
+            "The fields of the lines that are written, as GNU join's -o: 0 is the key, 1.2 the second field of the left. auto: as many of each \
+             input as its first line has.",
+        ),
+        ignore_case: bool = option("off", "Small letters in keys of lines equal large ones, among those of ASCII.").short("i"),
+        header: bool = option("off", "The first line of each file of lines is a header. They are joined, and stand first."),
     }
 }
 
@@ -57,9 +89,10 @@ impl Described for JoinSpec {
     const COMMAND: CommandSpec = CommandSpec {
         name: "join",
         function: None,
-        help: "Join two tables, or lines with fields, by columns; neither need be sorted.",
+        help: "Join tables, or lines with fields, by columns; none need be sorted.",
         details: "The columns of the output: those of the key, the others of the left, the others of the right. A name of the right \
-                  that is there already gets `_right` behind it. Keys are text: `1` and `1.0` differ, and an empty cell equals an empty cell.",
+                  that is there already gets `_right` behind it. Keys are text: `1` and `1.0` differ, and an empty cell equals an empty \
+                  cell. Lines are joined as GNU join does it, with its letters; -o names the output, and --fields what its -o does.",
         example: "gristmill join --csv --by city=name orders.csv cities.csv -o joined.csv",
         python: r#"
 >>> import tempfile, gristmill
@@ -89,7 +122,8 @@ Rome,3,IT
 
 impl NativeJob for JoinSpec {
     fn inputs(&self) -> Vec<&[Location]> {
-        vec![slice::from_ref(&self.left), slice::from_ref(&self.right)]
+        let first = [&self.left, &self.right].into_iter();
+        first.chain(&self.others).map(slice::from_ref).collect()
     }
 
     fn output(&self) -> NativeOutput<'_> {
@@ -101,167 +135,158 @@ impl NativeJob for JoinSpec {
     }
 
     fn records(&self) -> Result<RecordsAsked> {
-        self.asked().records(2, Vec::new())
+        Ok(
+            match self.asked_of_fields().records(self.count(), Vec::new())? {
+                RecordsAsked::Fields(_) => RecordsAsked::Lines,
+                asked => asked,
+            },
+        )
+    }
+
+    fn reads_first_lines(&self) -> bool {
+        self.header || self.fields.is_some()
     }
 
     fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
-        let table = |input: usize| self.asked().fields(tables.get(input));
-        let (left, right) = (table(LEFT)?, table(RIGHT)?);
-        if self.empty.is_some() && !self.csv && !self.tsv {
-            return Err(wrong_option(
-                "empty",
-                "lines have no columns: one without a match has its own fields only",
-            )
-            .advise("leave it out, or say that the inputs are csv or tsv"));
-        }
-        let (mut left_key, mut right_key) = (Vec::new(), Vec::new());
-        for [left_name, right_name] in names_by(&self.by)? {
-            left_key.push(left.column(&left_name)?);
-            right_key.push(right.column(&right_name)?);
-        }
-        let writer = match left.width() {
-            0 => right.writer(), // the left is empty, or has lines
-            _ => left.writer(),
-        };
-        let (left, right) = (JoinSide::of(left, left_key), JoinSide::of(right, right_key));
+        self.check()?;
+        let wanted = unpaired(self)?.unwrap_or_else(|| self.how.into());
         let empty = name_of(self.empty.clone().unwrap_or_default());
-        let absent = |side: &JoinSide| {
-            let mut cells = Vec::new();
-            (0..side.others()).for_each(|_| writer.behind(empty.as_bytes(), &mut cells));
-            cells
+        let operator = match self.is_table() {
+            true => self.of_tables(tables, wanted, empty.as_bytes()),
+            false => self.of_lines(tables, wanted, empty.as_bytes()),
         };
-        Ok(Box::new(JoinOperator {
-            how: self.how,
-            header: match self.how.selects() {
-                true => header_as_it_is(&left, &writer),
-                false => header(&left, &right, &writer),
-            },
-            absent_left: absent(&left),
-            absent_right: absent(&right),
-            left,
-            right,
-            writer,
-        }))
+        Ok(Box::new(operator?))
     }
 }
 
-/// The names that must be equal: `id,city=town` are `id` of both sides, and `city` of the left with `town` of the right.
-fn names_by(words: &[String]) -> Result<Vec<[Vec<u8>; 2]>> {
-    if words.is_empty() {
-        return Err(wrong_option("by", "it must be given"));
+impl JoinSpec {
+    /// How many inputs there are.
+    fn count(&self) -> usize {
+        2 + self.others.len()
     }
-    let (mut found, mut room) = (Vec::new(), Vec::new());
-    for given in words {
-        let name = name_of(given.clone());
-        let mut pair = Vec::new();
-        for (name, behind) in cut_names(name.as_bytes()) {
-            pair.push(value_of(name, &mut room).to_vec());
-            if behind != b'=' {
-                found.push(pair_of(std::mem::take(&mut pair), given)?);
-            }
+
+    fn is_table(&self) -> bool {
+        self.csv || self.tsv
+    }
+
+    /// What a record is. An empty separator is GNU join's word for whole lines: no line has an LF in it.
+    fn asked_of_fields(&self) -> FieldsAsked<'_> {
+        let mut asked = self.asked();
+        if !self.is_table() && asked.separator == Some("") {
+            asked.separator = None;
         }
+        asked
     }
-    Ok(found)
-}
 
-/// Names with the byte behind each, a comma or `=`. Quotes around a name hold such a byte in it.
-fn cut_names(given: &[u8]) -> Vec<(&[u8], u8)> {
-    let (mut names, mut start, mut is_quoted) = (Vec::new(), 0, false);
-    for (at, byte) in given.iter().chain(b",").enumerate() {
-        match byte {
-            b'"' if given.get(start) == Some(byte) => is_quoted = !is_quoted,
-            b',' | b'=' if !is_quoted || at == given.len() => {
-                names.push((given.get(start..at).unwrap_or_default(), *byte));
-                start = at + 1;
-            }
-            _ => {}
+    /// What separates the fields of lines; `None`: blanks.
+    fn separator(&self) -> Result<Option<u8>> {
+        if self.field_separator.as_deref() == Some("") {
+            return Ok(Some(b'\n'));
         }
+        Ok(match self.asked_of_fields().fields(None)? {
+            RecordFields::Lines(separator) => separator,
+            RecordFields::Table(_) => None,
+        })
     }
-    names
-}
 
-/// A name of each side; one alone is that of both.
-fn pair_of(mut names: Vec<Vec<u8>>, given: &str) -> Result<[Vec<u8>; 2]> {
-    if let [both] = names.as_slice() {
-        names.push(both.clone());
-    }
-    let pair = <[Vec<u8>; 2]>::try_from(names).ok();
-    let pair = pair.filter(|names| names.iter().all(|name| !name.is_empty()));
-    pair.ok_or_else(|| {
-        wrong_option(
-            "by",
-            &format!("{given:?} does not name a column of each side"),
-        )
-        .advise("give id, or LEFT=RIGHT; a name that has a comma or = stands in double quotes")
-    })
-}
-
-/// The header of rows that are put together: no name of the right is there already.
-fn header(left: &JoinSide, right: &JoinSide, writer: &RecordWriter) -> Vec<u8> {
-    let mut header = Vec::new();
-    if !left.fields.has_header() && !right.fields.has_header() {
-        return header;
-    }
-    let keys = left.key.iter().zip(&right.key).map(|(of_left, of_right)| {
-        let name = left.fields.name(*of_left);
-        name.or_else(|| right.fields.name(*of_right)) // the left is an empty file
-    });
-    let keys = keys.map(Option::unwrap_or_default);
-    let mut names: Vec<Vec<u8>> = keys.chain(left.other_names()).map(<[u8]>::to_vec).collect();
-    let mut known: HashSet<Vec<u8>> = names.iter().cloned().collect();
-    for name in right.other_names() {
-        let mut name = name.to_vec();
-        while !known.insert(name.clone()) {
-            name.extend_from_slice(SUFFIX);
+    /// Refuses options that do not go together.
+    fn check(&self) -> Result<()> {
+        if self.count() > INPUTS_MAX {
+            let what = format!("there may be {INPUTS_MAX} inputs");
+            return Err(wrong_option("others", &what).advise("join some of them first"));
         }
-        names.push(name);
-    }
-    for (number, name) in names.iter().enumerate() {
-        match number {
-            0 => writer.first(name, &mut header),
-            _ => writer.behind(name, &mut header),
-        }
-    }
-    writer.end_row(&mut header);
-    header
-}
-
-/// The header of rows of a side that are not changed.
-fn header_as_it_is(side: &JoinSide, writer: &RecordWriter) -> Vec<u8> {
-    let RecordFields::Table(Some(table)) = &side.fields else {
-        return Vec::new();
-    };
-    if !side.fields.has_header() {
-        return Vec::new();
-    }
-    let header = without_end(&table.header);
-    let mut header = header.to_vec();
-    writer.end_row(&mut header);
-    header
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn named(by: &str) -> Result<Vec<[Vec<u8>; 2]>> {
-        names_by(&[by.to_owned()])
-    }
-
-    #[test]
-    fn names_are_of_both_sides_or_of_each() {
-        let pair = |left: &str, right: &str| [left.as_bytes().to_vec(), right.as_bytes().to_vec()];
-        let found = named(r#"id,city=town,"a,=b"="c"",d",5"=6"#).unwrap();
-        let wanted = [
-            pair("id", "id"),
-            pair("city", "town"),
-            pair("a,=b", "c\",d"),
-            pair("5\"", "6"),
+        let of_lines = [
+            ("field", self.field.is_some()),
+            ("left_field", self.left_field.is_some()),
+            ("right_field", self.right_field.is_some()),
+            ("fields", self.fields.is_some()),
+            ("ignore_case", self.ignore_case),
+            ("header", self.header),
         ];
-        assert_eq!(found, wanted);
-        assert!(names_by(&[]).is_err());
-        for wrong in ["", "a,", "=", "a=", "=b", "a=b=c"] {
-            assert!(named(wrong).is_err(), "{wrong}");
+        let given = of_lines.iter().find(|(_, is_given)| *is_given);
+        match given {
+            Some((name, _)) if self.is_table() => {
+                Err(wrong_option(name, "it is for lines, and these are tables")
+                    .advise("leave it out; give by for the columns that must be equal"))
+            }
+            _ => self.check_output(),
         }
+    }
+
+    /// Refuses an output that was meant to be GNU join's list of fields.
+    fn check_output(&self) -> Result<()> {
+        let output = self.output.as_ref().map(|output| output.as_typed());
+        let name = output.and_then(|output| output.file_name()?.to_str());
+        let is_item = |item: &str| match item.split_once('.') {
+            Some((input, field)) => matches!(input, "1" | "2") && field.parse::<usize>().is_ok(),
+            None => item == "0",
+        };
+        match name {
+            Some(name) if !self.is_table() && name.split(',').all(is_item) => {
+                let what =
+                    format!("{name} looks like a list of fields, and names the file to write");
+                let advice = format!(
+                    "for the list give --fields {name} (in Python fields), for a file another name"
+                );
+                Err(wrong_option("output", &what).advise(advice))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn of_tables(
+        &self,
+        tables: &[InputTable],
+        wanted: RowsWanted,
+        empty: &[u8],
+    ) -> Result<JoinOperator> {
+        let by = names_by(&self.by, self.count())?;
+        let selects = self.how.selects();
+        let (inputs, writer) = tables_joined(&by, (self.asked(), selects), (tables, self.count()))?;
+        let header = match (selects, inputs.first()) {
+            (true, Some(left)) => header_as_it_is(left, &writer),
+            _ => header(&inputs, &writer),
+        };
+        Ok(JoinOperator {
+            wanted,
+            selects,
+            layout: Layout::key_first(inputs.len(), false, writer.delimiter()),
+            absent: inputs.iter().map(|table| absent(table, empty)).collect(),
+            empty_key: Vec::new(),
+            inputs: inputs.into_iter().map(JoinInput::Rows).collect(),
+            header,
+            writer,
+        })
+    }
+
+    /// Of lines `tables` have the first line of each input, where it is asked for.
+    fn of_lines(
+        &self,
+        tables: &[InputTable],
+        wanted: RowsWanted,
+        empty: &[u8],
+    ) -> Result<JoinOperator> {
+        let separator = self.separator()?;
+        let lines = |table: &InputTable| {
+            let line = table.header.strip_suffix(b"\n").unwrap_or(&table.header);
+            (!table.header.is_empty()).then(|| line.to_vec())
+        };
+        let first: Vec<_> = tables.iter().map(lines).collect();
+        let first: Vec<_> = first.iter().map(Option::as_deref).collect();
+        let joined = lines_joined(self, (separator, empty), &first)?;
+        let mut operator = JoinOperator {
+            wanted,
+            selects: self.how.selects(),
+            inputs: joined.inputs.into_iter().map(JoinInput::Lines).collect(),
+            layout: joined.layout,
+            absent: joined.absent,
+            empty_key: empty.to_vec(),
+            header: Vec::new(),
+            writer: RecordFields::Lines(separator.or(Some(BETWEEN_BLANKS))).writer(),
+        };
+        if self.header {
+            operator.header = operator.header_of_lines(&first)?;
+        }
+        Ok(operator)
     }
 }

@@ -14,7 +14,9 @@ use crate::jobs::kind::JobKind;
 use crate::jobs::report::JobReport;
 use crate::jobs::steps::refusal::TO_STREAM;
 use crate::jobs::steps::{JobOutput, RunningJob, refusal};
-use crate::jobs::tables::{InputTable, RecordsAsked, RowsForm, Starts, beginning_of_file};
+use crate::jobs::tables::{
+    InputTable, RecordsAsked, RowsForm, Starts, beginning_of_file, first_line,
+};
 use crate::plan::amount::check_count;
 use crate::plan::explain::Explanation;
 use crate::plan::mapreduce::{MapReduceSpec, PARTITIONS_MAX, UserCodeCommand};
@@ -53,6 +55,11 @@ pub(in crate::jobs) trait NativeJob: CommandOptions + Debug + Send + Sync {
     /// Options do not go together.
     fn records(&self) -> Result<RecordsAsked> {
         Ok(RecordsAsked::Lines)
+    }
+
+    /// Whether the [operator](Self::operator) is to know the first line of each input of lines: as the header of a table.
+    fn reads_first_lines(&self) -> bool {
+        false
     }
 
     /// What is done with the records; the tables are those of its inputs, where they are some.
@@ -198,6 +205,8 @@ impl Planned {
                     found = at_rows(job, (files, form.delimiter), found)?;
                 }
                 tables.push(table);
+            } else if native.reads_first_lines() {
+                tables.push(first_line_of(job, files)?);
             }
             for pieces in found {
                 let split = NativeSplit {
@@ -284,6 +293,16 @@ fn table_of(job: &RunningJob<'_>, form: RowsForm, files: &[InputFile]) -> Result
     }
     table.keys.header = None; // each part of the output gets its own
     Ok(table)
+}
+
+/// Reads the first line of an input of lines.
+fn first_line_of(job: &RunningJob<'_>, files: &[InputFile]) -> Result<InputTable> {
+    let (mut header, mut of) = (Vec::new(), String::new());
+    if let Some(file) = files.iter().find(|file| file.stat.bytes > 0) {
+        of = file.path.to_string();
+        header = first_line(job.store(), file)?;
+    }
+    Ok(InputTable::of_first_line(header, of))
 }
 
 /// The error of a table that looks like this encoding.

@@ -55,6 +55,20 @@ impl InputTable {
         }
     }
 
+    /// Lines of which the first is known, and where it stands: they have no columns.
+    pub(in crate::jobs) fn of_first_line(header: Vec<u8>, of: String) -> Self {
+        let lines = InputTable::new(RowsForm {
+            delimiter: b'\n',
+            no_header: true,
+            skip_bad: 0,
+        });
+        InputTable {
+            header,
+            of,
+            ..lines
+        }
+    }
+
     /// Finds the columns that the options ask for, once the headers are known.
     ///
     /// # Errors

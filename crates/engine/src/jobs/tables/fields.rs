@@ -244,6 +244,11 @@ pub(in crate::jobs) struct RecordWriter {
 }
 
 impl RecordWriter {
+    /// The byte between fields.
+    pub(in crate::jobs) fn delimiter(&self) -> u8 {
+        self.delimiter
+    }
+
     /// Writes the next field.
     pub(in crate::jobs) fn field(&mut self, value: &[u8], out: &mut Vec<u8>) {
         match self.fields {

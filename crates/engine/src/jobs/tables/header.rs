@@ -46,6 +46,35 @@ pub(in crate::jobs) fn beginning_of_file(
     beginning(fill, delimiter, &name)
 }
 
+/// The first line of a file, with its end if it has one.
+///
+/// # Errors
+/// The file cannot be read, or the line is longer than a header may be.
+pub(in crate::jobs) fn first_line(store: &Stores, file: &InputFile) -> Result<Vec<u8>> {
+    let opened = store.open_input(file, Caching::Cached)?;
+    let mut reader = open_file(opened, file.path.as_typed(), Coding::Detect)?;
+    let mut bytes = Vec::new();
+    loop {
+        let before = bytes.len();
+        bytes.resize(before + LOOK_BYTES, 0);
+        let read = reader.fill(&mut bytes[before..])?;
+        bytes.truncate(before + read);
+        if let Some(end) = memchr::memchr(b'\n', &bytes[before..]) {
+            bytes.truncate(before + end + 1);
+            return Ok(bytes);
+        }
+        if read == 0 {
+            return Ok(bytes);
+        }
+        if bytes.len() > HEADER_BYTES_MAX {
+            let message = format!("its first line does not end in {HEADER_BYTES_MAX} bytes");
+            return Err(Error::new(Kind::BadInput, "read the input", message)
+                .with("file", file.path.to_string())
+                .advise("check that it has lines, which end with LF"));
+        }
+    }
+}
+
 /// Reads a source up to the end of its first row, and perhaps beyond.
 pub(in crate::jobs) fn beginning(
     mut fill: impl FnMut(&mut [u8]) -> Result<usize>,

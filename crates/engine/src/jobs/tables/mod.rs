@@ -11,7 +11,7 @@ mod requested_keys;
 pub(in crate::jobs) use self::columns::InputTable;
 pub(in crate::jobs) use self::cuts::Starts;
 pub(in crate::jobs) use self::fields::{FieldsAsked, RecordFields, RecordWriter};
-pub(in crate::jobs) use self::header::{beginning, beginning_of_file};
+pub(in crate::jobs) use self::header::{beginning, beginning_of_file, first_line};
 pub(in crate::jobs) use self::keys_asked::KeysAsked;
 pub(in crate::jobs) use self::record_options::record_options;
 pub(in crate::jobs) use self::requested_keys::{RequestedKey, asked_in_all, name_tables, wrong};
