@@ -27,7 +27,9 @@ NUMBER = st.one_of(
     st.integers(-9, 9).map(lambda number: f" {number:+d}"),
     st.floats(-1e300, 1e300).map(repr),
     st.decimals(-1000, 1000, places=2).map(str),
-    st.sampled_from(["1e3", ".5", "-7.", "0.1", "0.2", "9007199254740993", "00012", "12.0", "1E-7"]),
+    st.sampled_from(
+        ["1e3", ".5", "-7.", "0.1", "0.2", "9007199254740993", "00012", "12.0", "1E-7"]
+    ),
 )
 
 

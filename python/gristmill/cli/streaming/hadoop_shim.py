@@ -3,6 +3,7 @@
     hadoop version
     hadoop jar .../hadoop-streaming.jar ARGUMENTS      as gristmill streaming ARGUMENTS
     hadoop jar .../hadoop-mapreduce-examples.jar ...   examples.py
+    hadoop distcp -update SOURCE... TARGET             as gristmill cp (distcp.py)
     hadoop fs -mkdir -put -cat -ls -du -rm -test ...   on local files, and in stores (those that
                                                        print: fs_show.py; that copy: fs_copy.py)
 
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from gristmill import _core
 from gristmill.cli.failures import DONE, FAILED, WRONG, fail
-from gristmill.cli.streaming import examples, fs_copy, fs_show
+from gristmill.cli.streaming import distcp, examples, fs_copy, fs_show
 from gristmill.cli.streaming.stored import (
     Place,
     Stored,
@@ -60,6 +61,9 @@ Commands:
   jar hadoop-mapreduce-examples.jar NAME ARGS...
       Run an example of Hadoop's, with its arguments: wordcount, grep, teragen,
       terasort or teravalidate.
+  distcp [OPTIONS] SOURCE... TARGET
+      Copy files and directories between places, as DistCp does: -update,
+      -overwrite, -delete, -i, -ptp, -bandwidth MB, -m MAPS, -f LIST.
   fs COMMAND PATH...
       Work with local files, and in stores (s3://BUCKET/KEY, hdfs://HOST/PATH;
       --store-option KEY=VALUE says how S3 is reached). hdfs:///PATH is in the
@@ -75,7 +79,6 @@ _SEE_HELP = "see gristmill hadoop --help"
 
 _ELSEWHERE = {
     "streaming": "write gristmill streaming",
-    "distcp": "write gristmill hadoop fs -cp SOURCE TARGET",
     "job": "see gristmill jobs",
     "application": "see gristmill jobs",
     "logs": "see gristmill jobs show last --logs",
@@ -93,6 +96,8 @@ def main(words: Sequence[str]) -> int:
             return _jar(rest)
         case ["fs" | "dfs", *rest]:
             return _with_options(rest)
+        case ["distcp", *rest]:
+            return _distcp(rest)
         case [("-help" | "--help" | "-h" | "help"), *_]:
             console.say(*help_text().splitlines())
             return DONE
@@ -128,6 +133,22 @@ def _jar(words: list[str]) -> int:
         return WRONG
 
 
+def _distcp(words: list[str]) -> int:
+    given, rest = _store_options(words)
+    try:
+        with with_store_options(given):
+            return distcp.run(rest)
+    except distcp.WrongDistCpError as error:
+        fail("hadoop", f"distcp: {error}.")
+        return error.code
+    except WrongCommandError as error:
+        fail("hadoop", f"distcp: {error}.")
+        return distcp.WRONG
+    except FileNotFoundError as error:
+        fail("hadoop", f"distcp: {error.filename}: no such file or directory.")
+        return distcp.UNKNOWN
+
+
 def help_text() -> str:
     """Return what `gristmill hadoop --help` prints."""
     known = list[str]()
@@ -144,8 +165,8 @@ def _refuse(message: str, advice: str = _SEE_HELP) -> int:
     return WRONG
 
 
-def _with_options(words: Sequence[str]) -> int:
-    """Run a command of `fs` whose stores have options, which stand anywhere among its words."""
+def _store_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Take the options of stores out of a command line."""
     given, rest = list[str](), list[str]()
     following = iter(words)
     for word in following:
@@ -153,6 +174,12 @@ def _with_options(words: Sequence[str]) -> int:
             given.append(next(following, ""))
         else:
             rest.append(word)
+    return given, rest
+
+
+def _with_options(words: Sequence[str]) -> int:
+    """Run a command of `fs` whose stores have options, which stand anywhere among its words."""
+    given, rest = _store_options(words)
     if not rest:
         return _refuse("fs needs a command")
     try:

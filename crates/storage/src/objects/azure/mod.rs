@@ -9,6 +9,8 @@
 //!
 //! Each call is one request. Nothing is tried again here. A block of no bytes cannot be sent: an empty part is a block of one byte that no
 //! blob gets. What stands for a directory in accounts with hierarchical names is one here, too.
+//!
+//! Decision: docs/decisions/clouds.md.
 
 mod failures;
 mod replies;

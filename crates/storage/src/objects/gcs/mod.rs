@@ -9,6 +9,8 @@
 //!
 //! The version of an object is its generation. Listings leave out `.gristmill`. Each call is one request, but `complete` and `abort`, which
 //! ask for the parts that are there first. Nothing is tried again here.
+//!
+//! Decision: docs/decisions/clouds.md.
 
 mod failures;
 mod replies;
