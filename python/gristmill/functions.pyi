@@ -751,14 +751,13 @@ def group(
         by: The columns whose values make a group, with commas between them: by name, or by number
             from 1 on. Repeatable. By default all rows are one group.
         count: How many rows a group has.
-        sum: Columns to add up: whole numbers exactly, others as doubles, whose sum is rounded once.
-            By default none.
-        mean: Columns to take the mean of. By default none.
-        min: Columns to take the least value of, written as a number. Text compares by its bytes,
-            and is below all numbers. By default none.
+        sum: Columns to add up, exactly, decimals too. By default none.
+        mean: Columns to take the mean of: their exact sum by how many there are, to 17 digits or as
+            many as the sum has. By default none.
+        min: Columns to take the least value of, as it is written. Text compares by its bytes, and
+            is below all numbers. By default none.
         max: Columns to take the greatest value of, compared in the same way. By default none.
-        median: Columns to take the median of, the lower one of two; its values must fit in memory,
-            for each group. By default none.
+        median: Columns to take the median of, the lower one of two. By default none.
         percentile: P:COLUMN, such as 95:latency: the least value that P percent of the values do
             not exceed. Repeatable. By default none.
         distinct: Columns whose different values are counted. By default none.

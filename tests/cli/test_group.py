@@ -230,6 +230,77 @@ def test_keys_that_hardly_come_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("cells", "total", "average"),
+    [
+        (["0.1", "0.2"], "0.3", "0.15"),
+        (["1e16", "1", "-1e16"], "1", "0.33333333333333333"),
+        (["1.50", "1.5", " +1 "], "4", "1.3333333333333333"),
+        (["-0.0", "0"], "0", "0"),
+        (["123456789012345678901234567890", "0.5"], "123456789012345678901234567890.5", ""),
+        (["1e599", "1e-600"], f"1{'0' * 599}.{'0' * 599}1", ""),
+        (["9" * 600] * 2, f"1{'9' * 599}8", "9" * 600),
+        (["1", "inf"], "inf", "inf"),
+        (["-Infinity", "inf"], "nan", "nan"),
+        (["NaN", "1"], "nan", "nan"),
+    ],
+)
+def test_sums_are_exact(cells: list[str], total: str, average: str, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_bytes(written([("n",), *((cell,) for cell in cells)]))
+    said = run("group", "--csv", "--sum", "n", "--mean", "n", tmp_path / "in.csv").stdout
+    found_total, found_average = said.splitlines()[1].split(",")
+    assert found_total == total
+    assert found_average == average or not average
+
+
+@pytest.mark.parametrize("form", ["--csv", "--tsv", "-t,"])
+def test_cells_are_given_back_as_written(form: str, tmp_path: Path) -> None:
+    separator = "\t" if form == "--tsv" else ","
+    rows = ["k,n", "a,00012", "a,12.0", "b, 7 ", "b,7e0", "c,x", "c,-inf", "d,é", "d,z"]
+    for name, some in (("1", rows[:4]), ("2", rows[:1] + rows[4:])):
+        text = "\n".join(some if form != "-t," else some[1:]) + "\n"
+        (tmp_path / name).write_text(text.replace(",", separator))
+    n = "2" if form == "-t," else "n"
+    figures = [f"--{name}={n}" for name in ("min", "max")]
+    found = run("group", form, "--by", "1", *figures, tmp_path / "1", tmp_path / "2").stdout
+    lines = [line.replace(separator, ",") for line in found.splitlines()]
+    wanted = ["a,00012,00012", "b, 7 , 7 ", "c,x,-inf", "d,z,é"]
+    assert lines[lines[0] == "k,n_min,n_max" :] == wanted
+
+
+def test_nan_is_above_all_numbers(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("1\nnan\n-inf\n1e999\n")
+    (tmp_path / "text").write_text("1\nnan\n-inf\n1e500\ninf\n")
+    figures = ["--min=1", "--max=1", "--median=1", "--percentile=0:1", "--percentile=80:1"]
+    assert run("group", *figures, tmp_path / "text").stdout == "-inf\tnan\t1e500\t-inf\tinf\n"
+    said = failure("group", "--max", "1", tmp_path / "in")
+    assert "max takes numbers of up to 600 digits before the point and behind it" in said
+    assert "line 4" in said
+
+
+def test_a_group_may_be_larger_than_memory(tmp_path: Path) -> None:
+    """Values of one group alone are more than its memory, in several columns."""
+    count = 700_000
+    with (tmp_path / "in.csv").open("w") as file:
+        file.write("a,b,c\n")
+        file.writelines(
+            f"{at * 7919 % count}.{at % 7},{-(at * 104_729 % count)},{at // 2}\n"
+            for at in range(count)
+        )
+    figures = ["--median=a", "--percentile=10:b", "--percentile=90:b", "--distinct=c", "--max=a"]
+    wanted = None
+    for options in (["--workers", "1", "--memory", "30M"], ["--workers", "2"]):
+        found = run("group", "--csv", *figures, tmp_path / "in.csv", *options).stdout
+        assert found == (wanted or found)
+        wanted = found
+    assert wanted is not None
+    largest, median, low, high, different = wanted.splitlines()[1].split(",")
+    assert median.partition(".")[0] == str(count // 2 - 1)
+    assert (low, high) == (str(-(count - count // 10)), str(-(count // 10)))
+    assert different == str(count // 2)
+    assert largest.partition(".")[0] == str(count - 1)
+
+
+@pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--csv", "--by", "c"], 'no column "c"'),

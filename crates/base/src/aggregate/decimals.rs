@@ -14,7 +14,10 @@
 //!
 //! Sums are written with all their digits, without an exponent and without zeros that say nothing: `0.3`, `5`. Means have 17
 //! digits, which is what tells doubles apart, and more where the sum has: all before the point, and as many behind it as the sum.
+//!
+//! Decision: docs/decisions/decimal-sums.md.
 
+use super::sum::small_int;
 use super::{add_counts, bad_state, no_number, split_unsigned};
 use crate::Result;
 use crate::value::cell_number::{CellNumber, LongNumber, POWERS, SHORT_DIGITS};
@@ -68,18 +71,32 @@ impl DecimalSum {
     /// Adds an integer of 64 bits, or a decimal as it is written.
     #[inline]
     pub(super) fn add(&mut self, value: &[u8], aggregate: &str) -> Result<()> {
+        if self.adds(value)? {
+            Ok(())
+        } else {
+            Err(no_number(aggregate, value))
+        }
+    }
+
+    /// Adds a value, or says that it is none that a sum or its state can hold.
+    #[inline]
+    fn adds(&mut self, value: &[u8]) -> Result<bool> {
+        if let Some(int) = small_int(value) {
+            self.add_short(int, 0);
+            return Ok(true);
+        }
         if let [code::WRITTEN, text @ .., code::END] = value
             && let Ok(number) = CellNumber::within(text, SUM_DIGITS_MAX)
         {
             self.add_number(&number);
-            return Ok(());
+            return Ok(true);
         }
         let mut reader = ValueReader::new(value);
         match reader.token()? {
             Some(Token::Int(int)) if reader.position() == value.len() => self.add_short(int, 0),
-            _ => return Err(no_number(aggregate, value)),
+            _ => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 
     #[inline]
@@ -125,8 +142,11 @@ impl DecimalSum {
             self.add_short(i64::from_be_bytes(mantissa), *scale);
             return Ok(());
         }
-        let added = self.add(other, "");
-        added.map_err(|_no_number| bad_state("a sum is not a number"))
+        if self.adds(other)? {
+            Ok(())
+        } else {
+            Err(bad_state("a sum is not a number"))
+        }
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {

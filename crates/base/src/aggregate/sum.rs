@@ -236,7 +236,7 @@ fn write_exact(out: &mut Vec<u8>, digits: &ExactDigits, float: u8) {
 
 /// What most values and sums are, without a reader: an integer from 0 on, of up to seven bytes, and nothing else.
 #[inline]
-fn small_int(value: &[u8]) -> Option<i64> {
+pub(super) fn small_int(value: &[u8]) -> Option<i64> {
     let (code @ 0x14..=0x1b, digits) = value.split_first()? else {
         return None;
     };

@@ -17,6 +17,9 @@ use gristmill_base::value::{CellNumber, write};
 /// Characters of a cell that an error shows.
 const SHOWN_CHARS: usize = 60;
 
+/// Streams, at most: the first of the two bytes of a stream's number is not 255, which would not tell its key from another.
+const STREAMS_MAX: usize = 0xff00;
+
 /// A hundred percent.
 const WHOLE: u128 = 100;
 
@@ -141,6 +144,15 @@ impl GroupFigures {
             counted,
         });
         self.streams.len() - 1
+    }
+
+    /// An error where there are more streams than can be told apart.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.streams.len() <= STREAMS_MAX {
+            return Ok(());
+        }
+        let why = format!("median, percentile and distinct take {STREAMS_MAX} columns at most");
+        Err(wrong_option("distinct", &why).advise("ask for fewer, or twice"))
     }
 
     /// What they are called.

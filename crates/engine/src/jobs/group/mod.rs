@@ -108,6 +108,7 @@ impl GroupSpec {
             figures.different((fields, "distinct", column));
         }
         add_states(fields, ends, &mut figures)?;
+        figures.check()?;
         Ok(figures)
     }
 }

@@ -307,7 +307,7 @@ impl GroupReducer<'_> {
 fn count_of(encoded: &[u8]) -> Result<u64> {
     match ValueReader::new(encoded).token()? {
         Some(Token::Int(count)) => Ok(count.unsigned_abs()),
-        _ => Err(Error::bug("reduce a group", "a count is no number")),
+        _ => Err(Error::bug("reduce a group", "a count is not a number")),
     }
 }
 
