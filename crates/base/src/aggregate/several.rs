@@ -19,22 +19,21 @@ use crate::{Error, Result};
 
 /// One state for each aggregate; none before the first row, so that an empty one takes no memory.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Several(Box<[AggregateState]>);
+pub(super) struct Several {
+    states: Box<[AggregateState]>,
+    /// Bytes of memory beside the states' own, which is asked for at each row.
+    inner_bytes: usize,
+}
 
 /// What an allocation takes beside its bytes, about: there are many small ones.
 const ALLOCATION_BYTES: usize = 24;
 
 impl Several {
     pub(super) fn heap_bytes(&self) -> usize {
-        if self.0.is_empty() {
-            return 0;
-        }
-        let of = |state: &AggregateState| match state.heap_bytes() {
+        match self.states.len() {
             0 => 0,
-            bytes => bytes + ALLOCATION_BYTES,
-        };
-        let inner: usize = self.0.iter().map(of).sum();
-        size_of_val(&*self.0) + ALLOCATION_BYTES + inner
+            _ => size_of_val(&*self.states) + ALLOCATION_BYTES + self.inner_bytes,
+        }
     }
 
     pub(super) fn position(&self, all: &[Aggregate]) -> Option<u64> {
@@ -44,31 +43,30 @@ impl Several {
 
     pub(super) fn finish_bytes(&self, all: &[Aggregate]) -> usize {
         all.iter()
-            .zip(&self.0)
+            .zip(&self.states)
             .map(|(aggregate, state)| aggregate.finish_bytes(state))
             .sum()
     }
 
-    /// Each aggregate with its state, all of which are there from now on.
+    /// Makes the states that are not there yet.
     #[inline]
-    fn pairs<'a>(
-        &'a mut self,
-        all: &'a [Aggregate],
-    ) -> impl Iterator<Item = (&'a Aggregate, &'a mut AggregateState)> {
-        if self.0.is_empty() {
-            self.0 = all.iter().map(Aggregate::empty).collect();
+    fn begin(&mut self, all: &[Aggregate]) {
+        if self.states.is_empty() {
+            self.states = all.iter().map(Aggregate::empty).collect();
         }
-        all.iter().zip(&mut self.0)
     }
 
     pub(super) fn add(&mut self, all: &[Aggregate], row: &[u8], position: u64) -> Result<()> {
+        self.begin(all);
         let mut rest = row;
-        for (aggregate, state) in self.pairs(all) {
+        for (aggregate, state) in all.iter().zip(&mut self.states) {
             if rest.is_empty() {
                 return Err(wrong_count(all, row));
             }
             let (value, behind) = rest.split_at(skip(rest)?);
+            let before = bytes_of(state);
             aggregate.add(state, value, position)?;
+            self.inner_bytes = (self.inner_bytes + bytes_of(state)).saturating_sub(before);
             rest = behind;
         }
         if rest.is_empty() {
@@ -79,10 +77,13 @@ impl Several {
     }
 
     pub(super) fn merge(&mut self, all: &[Aggregate], other: &[u8]) -> Result<()> {
+        self.begin(all);
         let mut rest = other;
-        for (aggregate, state) in self.pairs(all) {
+        for (aggregate, state) in all.iter().zip(&mut self.states) {
             let (written, behind) = split_state(rest)?;
+            let before = bytes_of(state);
             aggregate.merge(state, written)?;
+            self.inner_bytes = (self.inner_bytes + bytes_of(state)).saturating_sub(before);
             rest = behind;
         }
         if rest.is_empty() {
@@ -93,19 +94,28 @@ impl Several {
     }
 
     pub(super) fn write(&self, all: &[Aggregate], out: &mut Vec<u8>) {
-        for (aggregate, state) in all.iter().zip(&self.0) {
+        for (aggregate, state) in all.iter().zip(&self.states) {
             write_state(aggregate, state, out);
         }
     }
 
     pub(super) fn finish(&self, all: &[Aggregate], out: &mut Vec<u8>) -> Result<()> {
         for (index, aggregate) in all.iter().enumerate() {
-            match self.0.get(index) {
+            match self.states.get(index) {
                 Some(state) => aggregate.finish(state, out)?,
                 None => aggregate.finish(&aggregate.empty(), out)?,
             }
         }
         Ok(())
+    }
+}
+
+/// Bytes of memory beside the state's own.
+#[inline]
+fn bytes_of(state: &AggregateState) -> usize {
+    match state.heap_bytes() {
+        0 => 0,
+        bytes => bytes + ALLOCATION_BYTES,
     }
 }
 

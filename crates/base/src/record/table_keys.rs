@@ -11,9 +11,10 @@ use std::fmt;
 use std::ops::Range;
 
 use gristmill_gnu_keys::Keys;
+use memchr::memchr;
 use serde::{Deserialize, Serialize};
 
-use super::table::{fields_of, value_of, without_end};
+use super::table::{QUOTE, fields_of, plain_fields_of, value_of, without_end};
 use crate::error::{Error, Kind, Result};
 
 /// A column that decides, and how.
@@ -94,6 +95,8 @@ pub struct RowCodes {
     by: &'static str,
     orders: Vec<(usize, Keys)>,
     fields: Vec<Range<usize>>,
+    /// Whether there are quotes in the row.
+    is_quoted: bool,
     room: Vec<u8>,
 }
 
@@ -137,6 +140,7 @@ impl RowCodes {
             by: table.first(),
             orders: table.keys.iter().map(order).collect::<Result<_>>()?,
             fields: Vec::with_capacity(table.columns),
+            is_quoted: false,
             room: Vec::new(),
         })
     }
@@ -147,7 +151,12 @@ impl RowCodes {
     /// It has more fields than there are columns, or fewer.
     pub fn encode(&mut self, row: &[u8], code: &mut Vec<u8>) -> Result<(), BadRow> {
         let row = without_end(row);
-        fields_of(row, self.delimiter, &mut self.fields);
+        self.is_quoted = memchr(QUOTE, row).is_some();
+        if self.is_quoted {
+            fields_of(row, self.delimiter, &mut self.fields);
+        } else {
+            plain_fields_of(row, self.delimiter, &mut self.fields);
+        }
         if self.fields.len() != self.columns {
             return Err(BadRow {
                 found: self.fields.len(),
@@ -161,6 +170,11 @@ impl RowCodes {
             order.encode(value_of(field, &mut self.room), code);
         }
         Ok(())
+    }
+
+    /// Whether there are quotes in the row that was encoded last: one without them is one line.
+    pub fn is_quoted(&self) -> bool {
+        self.is_quoted
     }
 
     /// Where the fields lie, with their quotes, of the row that was encoded last.

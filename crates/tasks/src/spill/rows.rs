@@ -277,7 +277,10 @@ impl<'t> RowReader<'t> {
             Err(_) if without_end(row).is_empty() => self.left_out.bytes += row.len() as u64,
             Err(bad) => self.leave_out(row, bad, *place, from)?,
         }
-        place.pass(row);
+        match first {
+            First::Row if !self.codes.is_quoted() => place.pass_line(row),
+            _ => place.pass(row),
+        }
         Ok(())
     }
 
@@ -309,6 +312,13 @@ impl RowPosition {
     fn pass(&mut self, row: &[u8]) {
         self.rows += 1;
         self.skip(row);
+    }
+
+    /// Goes on behind `row`, which is one line.
+    fn pass_line(&mut self, row: &[u8]) {
+        self.rows += 1;
+        self.lines += 1;
+        self.offset += row.len() as u64;
     }
 
     /// Goes on behind `bytes` of a row.
