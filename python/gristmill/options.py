@@ -106,6 +106,16 @@ class Command(NamedTuple):
         outputs = (option for option in self.options if option.name == "output")
         return any(not option.positional for option in outputs)
 
+    @property
+    def reads_streams(self) -> bool:
+        """Whether an input may be standard input, or a pipe.
+
+        Example:
+            >>> [name for name, command in commands().items() if not command.reads_streams]
+            ['teragen', 'terasort', 'teravalidate', 'resume']
+        """
+        return self.name not in ("teragen", "terasort", "teravalidate", "resume")
+
     def prints(self, values: Mapping[str, Value]) -> bool:
         """Whether a job with these options writes its records to standard output."""
         return self.writes_streams and not values.get("check") and values["output"] in (None, "-")

@@ -244,6 +244,22 @@ impl Error {
         self
     }
 
+    /// The same error where something has another name for people: a file that was made for a pipe, say.
+    ///
+    /// ```
+    /// use gristmill_base::{Error, Kind};
+    /// let error = Error::new(Kind::BadInput, "read the input", "/tmp/x is empty").with("file", "/tmp/x");
+    /// assert_eq!(error.renamed("/tmp/x", "a pipe").to_string(), "cannot read the input: a pipe is empty (file a pipe).");
+    /// ```
+    #[must_use]
+    pub fn renamed(mut self, from: &str, to: &str) -> Self {
+        let texts = self.context.iter_mut().map(|(_, text)| text);
+        for text in texts.chain([&mut self.message]) {
+            *text = text.replace(from, to);
+        }
+        self
+    }
+
     /// Adds what does not belong in a paragraph; `Display` leaves it out.
     ///
     /// ```

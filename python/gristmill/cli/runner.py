@@ -8,6 +8,7 @@ A signal does not break off the wait: the job is asked to end, and ends when it 
 
 import os
 import signal
+import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -51,6 +52,7 @@ def run_command(command: str, *, as_json: bool, history: bool = False, **values:
     if commands()[command].prints(values) and as_json:
         fail(command, "cannot read the options: --json and the records both want standard output.")
         return WRONG
+    _tell_of_terminal(command, values)
     with signals.deferred() as pending:
         report = run_job(command, values, pending, quiet=as_json, history=history)
         signals.ignore()
@@ -82,6 +84,12 @@ def run_command(command: str, *, as_json: bool, history: bool = False, **values:
     if command == "sort" and values["check"] and kind != "disorder":
         return WRONG  # as GNU sort has it: 1 says that the input is not in order
     return WRONG if kind == "bad_option" else FAILED
+
+
+def _tell_of_terminal(command: str, values: Mapping[str, Value]) -> None:
+    """Say that a job waits for what the user types; `sort` has said so already."""
+    if command != "sort" and values.get("inputs") == () and console.is_terminal(sys.stdin):
+        console.note(f"gristmill {command}: reading from the terminal; Ctrl-D ends it")
 
 
 def _hint(name: str, report: "JobReport", values: Mapping[str, Value]) -> None:
@@ -124,7 +132,7 @@ def check_paths(command: str, values: Mapping[str, Value]) -> None:
 
 def _reads_files_alone(command: str, option: Option) -> bool:
     is_input = option.positional and option.kind in ("path", "paths") and option.name != "output"
-    return is_input and command != "sort"
+    return is_input and not commands()[command].reads_streams
 
 
 def _shown_name(command: str) -> str:
@@ -198,7 +206,8 @@ def _seen(
     command: str, values: Mapping[str, Value], pending: signals.Pending, *, quiet: bool
 ) -> AbstractContextManager[Mapping[str, Value]]:
     """The options of a job; on a cluster, without streams to read."""
-    if command != "sort" or values.get("on") != "ray":
+    reads = commands()[command].reads_streams and "inputs" in values
+    if not reads or values.get("on") != "ray":
         return nullcontext(values)
     from gristmill.cli.on_cluster.node_streams import seen_by_nodes
 

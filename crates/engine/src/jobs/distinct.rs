@@ -13,8 +13,8 @@
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, one_if_sorted, wrong_option};
 use super::random::EachRecord;
-use super::tables::{InputTable, KeysAsked, RecordsAsked, record_options};
-use crate::plan::table::{CommandSpec, Common, argument, option};
+use super::tables::{InputTable, KeysAsked, RecordsAsked, record_inputs, record_options};
+use crate::plan::table::{CommandSpec, Common, option};
 use gristmill_base::aggregate::Aggregate;
 use gristmill_base::error::{Error, Result};
 use gristmill_base::record::table::without_end;
@@ -34,9 +34,7 @@ record_options! {
     output,
     /// Options of `distinct`, as given.
     pub(in crate::jobs) struct DistinctSpec {
-        inputs: Vec<Location> = argument(
-            "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
-        ),
+        inputs: Vec<Location> = record_inputs(),
         key: Vec<String> = option(
             "the whole line; of a table, all columns",
             "Keep one record of each key. With --csv or --tsv, columns with commas between them, by name or number: id,city; add \

@@ -20,7 +20,7 @@ options! {
     pub(in crate::jobs) struct MatchcountSpec {
         pattern: String = argument("A regular expression, as of `gristmill grep`."),
         inputs: Vec<Location> = argument(
-            "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
+            "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too; - is standard input.",
         ),
         output: Location = argument("The directory to make."),
         fixed_strings: bool = option("off", "The pattern is text, not a regular expression.").short("F"),

@@ -10,8 +10,8 @@
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
 use super::random::{EachRecord, POSITION_BYTES, RandomRecords};
-use super::tables::{InputTable, RecordFields, RecordsAsked, record_options};
-use crate::plan::table::{CommandSpec, Common, argument, option};
+use super::tables::{InputTable, RecordFields, RecordsAsked, record_inputs, record_options};
+use crate::plan::table::{CommandSpec, Common, option};
 use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
 use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
@@ -30,9 +30,7 @@ record_options! {
     output,
     /// Options of `sample`, as given.
     pub(in crate::jobs) struct RecordSampleSpec {
-        inputs: Vec<Location> = argument(
-            "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
-        ),
+        inputs: Vec<Location> = record_inputs(),
         number: Option<usize> = option(
             "either this or rate must be given",
             "How many records to draw; all, if there are fewer. They must fit in the memory of a worker.",

@@ -9,8 +9,8 @@
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput};
 use super::random::{EachRecord, RandomRecords};
-use super::tables::{InputTable, RecordsAsked, record_options};
-use crate::plan::table::{CommandSpec, Common, argument, option};
+use super::tables::{InputTable, RecordsAsked, record_inputs, record_options};
+use crate::plan::table::{CommandSpec, Common, option};
 use gristmill_base::error::Result;
 use gristmill_base::value::partition;
 use gristmill_storage::location::Location;
@@ -20,9 +20,7 @@ record_options! {
     output,
     /// Options of `shuf`, as given.
     pub(in crate::jobs) struct ShufSpec {
-        inputs: Vec<Location> = argument(
-            "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
-        ),
+        inputs: Vec<Location> = record_inputs(),
         seed: Option<String> = option("0", "Any text: another one gives another order, the same one the same."),
         parts: Option<usize> = option(
             "one file",

@@ -41,7 +41,7 @@ record_options! {
     /// Options of `split`, as given.
     pub(in crate::jobs) struct SplitSpec {
         inputs: Vec<Location> = argument(
-            "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
+            "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too; - is standard input.",
         ),
         output: Location = argument("The directory to make."),
         by: Vec<String> = option(

@@ -9,7 +9,9 @@
 
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
-use super::tables::{InputTable, KeysAsked, RecordFields, RecordsAsked, record_options};
+use super::tables::{
+    InputTable, KeysAsked, RecordFields, RecordsAsked, record_inputs, record_options,
+};
 use crate::plan::table::{CommandSpec, Common, argument, option};
 use gristmill_base::error::Result;
 use gristmill_gnu_keys::Keys;
@@ -29,9 +31,7 @@ record_options! {
     /// Options of `top`, as given.
     pub(in crate::jobs) struct TopSpec {
         number: Option<usize> = argument("How many records, of all or of each group."),
-        inputs: Vec<Location> = argument(
-            "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
-        ),
+        inputs: Vec<Location> = record_inputs(),
         key: Vec<String> = option(
             "the whole line; of a table, all columns in their order",
             "A key, as of `gristmill sort`. With --csv or --tsv, columns with commas between them, by name or number: \

@@ -18,7 +18,7 @@ options! {
     /// Options of `wordcount`, as given.
     pub(in crate::jobs) struct WordcountSpec {
         inputs: Vec<Location> = argument(
-            "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
+            "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too; - is standard input.",
         ),
         output: Location = argument("The directory to make."),
         parts: Option<usize> = option(

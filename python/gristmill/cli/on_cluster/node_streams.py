@@ -1,4 +1,4 @@
-"""Streams that `sort` reads on a cluster: copied to beside its output, which all nodes see."""
+"""Streams that a job reads on a cluster: copied to beside its output, which all nodes see."""
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,7 +16,7 @@ __all__ = ["seen_by_nodes"]
 def seen_by_nodes(
     values: Mapping[str, Value], stop: Callable[[], bool], *, quiet: bool
 ) -> Generator[Mapping[str, Value]]:
-    """Yield the options of a sort, with files in the place of streams, which nodes cannot read.
+    """Yield the options of a job, with files in the place of streams, which nodes cannot read.
 
     Args:
         values: Its options.
@@ -38,7 +38,7 @@ def seen_by_nodes(
         yield values
         return
     output = values["output"]
-    folder = None if output in (None, "-") or values["check"] else str(output)
+    folder = None if output in (None, "-") or values.get("check") else str(output)
     streams = [path for path in inputs if is_stream(path) and file_of(path) is None]
     check_seen(streams, folder, collect=bool(values["collect"]))
     beside, progress = str(workplace(folder or "out", [])), False if quiet else None

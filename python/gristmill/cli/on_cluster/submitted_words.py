@@ -87,7 +87,7 @@ def _check_streams(context: click.Context) -> None:
         value = context.params[option.name]
         if option.kind in ("path", "paths") and "-" in (value if _is_several(value) else (value,)):
             raise _of_this_machine("input" if option.name != "output" else "output", context)
-    if name == "sort" and not context.params["inputs"]:
+    if not context.params.get("inputs", ("-",)):
         raise _of_this_machine("input", context)
     if commands()[name].prints(context.params):
         raise _of_this_machine("output", context)

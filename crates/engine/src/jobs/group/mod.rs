@@ -13,8 +13,8 @@ mod operator;
 
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, one_if_sorted};
-use super::tables::{InputTable, RecordFields, RecordsAsked, record_options};
-use crate::plan::table::{CommandSpec, Common, argument, option};
+use super::tables::{InputTable, RecordFields, RecordsAsked, record_inputs, record_options};
+use crate::plan::table::{CommandSpec, Common, option};
 use figures::{CellKind, GroupFigures, Percent};
 use gristmill_base::aggregate::Aggregate;
 use gristmill_base::error::Result;
@@ -26,9 +26,7 @@ record_options! {
     keyed output,
     /// Options of `group`, as given.
     pub(in crate::jobs) struct GroupSpec {
-        inputs: Vec<Location> = argument(
-            "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too.",
-        ),
+        inputs: Vec<Location> = record_inputs(),
         by: Vec<String> = option(
             "all rows are one group",
             "The columns whose values make a group, with commas between them: by name, or by number from 1 on. Repeatable.",

@@ -20,6 +20,7 @@ mod idle;
 mod inputs;
 mod joined;
 mod native;
+mod native_inputs;
 mod native_output;
 mod outcome;
 mod promote;

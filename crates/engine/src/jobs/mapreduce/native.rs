@@ -9,10 +9,11 @@ use gristmill_grep::encoding_of;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::native_inputs::{NativeInputs, names_stream};
 use super::native_output::NativeOutput;
 use crate::jobs::kind::JobKind;
 use crate::jobs::report::JobReport;
-use crate::jobs::steps::refusal::TO_STREAM;
+use crate::jobs::steps::refusal::{FROM_STREAM, TO_STREAM};
 use crate::jobs::steps::{JobOutput, RunningJob, refusal};
 use crate::jobs::tables::{
     InputTable, RecordsAsked, RowsForm, Starts, beginning_of_file, first_line,
@@ -27,7 +28,6 @@ use gristmill_base::record::table_keys::TableSource;
 use gristmill_storage::input::{FileRange, InputFile};
 use gristmill_storage::location::Location;
 use gristmill_storage::stores::Stores;
-use gristmill_tasks::split::input_files;
 use gristmill_tasks::split::several_lines::moved;
 use gristmill_tasks::split::text::{TextSplit, TextSplits, codec_of, text_splits};
 use gristmill_tasks::task::{
@@ -37,7 +37,7 @@ use gristmill_tasks::task::{
 
 /// A job of an operator. Its file has its options, and answers this; all else that a kind of job does follows.
 pub(in crate::jobs) trait NativeJob: CommandOptions + Debug + Send + Sync {
-    /// The files that are read, of each of its inputs.
+    /// The files and streams that are read, of each of its inputs; one that names none is standard input.
     fn inputs(&self) -> Vec<&[Location]>;
 
     /// What is made.
@@ -118,9 +118,10 @@ impl<J: NativeJob> JobKind for J {
     }
 
     fn resumable(&self) -> Result<()> {
-        match self.writes_stream() {
-            true => Err(refusal(TO_STREAM, "name an output")),
-            false => Ok(()),
+        match (names_stream(&self.inputs()), self.writes_stream()) {
+            (true, _) => Err(refusal(FROM_STREAM, "name files, which can be read again")),
+            (false, true) => Err(refusal(TO_STREAM, "name an output")),
+            (false, false) => Ok(()),
         }
     }
 
@@ -136,22 +137,44 @@ impl<J: NativeJob> JobKind for J {
     }
 
     fn explain(&self, job: &RunningJob<'_>) -> Result<Explanation> {
-        super::explain(job, &Planned::of(self, job, false)?.spec)
+        let inputs = NativeInputs::look(job, &self.inputs())?;
+        let explained = super::explain(job, &Planned::of(self, job, (&inputs.files, false))?.spec)?;
+        Ok(inputs.explain(explained))
     }
 
     fn run(&self, job: &mut RunningJob<'_>) -> Result<()> {
-        let planned = Planned::of(self, job, true)?;
-        let forms = forms_of(self, &planned.tables)?;
-        let definition = NativeDefinition {
-            options: RawValue::from_string(job.asked.options.to_owned())
-                .map_err(|error| not_kept(&error))?,
-            tables: planned.tables,
-        };
-        let definition = serde_json::to_vec(&definition).map_err(|error| not_kept(&error))?;
-        let store = Arc::clone(&job.environment.store);
-        let work = NativeExecutor::new(store, (planned.operator, forms), definition);
-        super::run_native(job, planned.spec, Arc::new(work))
+        check_options(self)?;
+        let inputs = NativeInputs::save(job, &self.inputs(), NativeJob::output(self))?;
+        let done = run_on(self, job, &inputs.files);
+        inputs.name_in_report(&mut job.report);
+        done.map_err(|error| inputs.name_in(error))
     }
+}
+
+/// Looks at the options alone.
+fn check_options(native: &impl NativeJob) -> Result<()> {
+    native.records()?;
+    native.operator(&[])?;
+    check_count("parts", native.parts()?, PARTITIONS_MAX)
+}
+
+/// Runs a job on these files of its inputs.
+fn run_on<J: NativeJob>(
+    native: &J,
+    job: &mut RunningJob<'_>,
+    files: &[Vec<InputFile>],
+) -> Result<()> {
+    let planned = Planned::of(native, job, (files, true))?;
+    let forms = forms_of(native, &planned.tables)?;
+    let definition = NativeDefinition {
+        options: RawValue::from_string(job.asked.options.to_owned())
+            .map_err(|error| not_kept(&error))?,
+        tables: planned.tables,
+    };
+    let definition = serde_json::to_vec(&definition).map_err(|error| not_kept(&error))?;
+    let store = Arc::clone(&job.environment.store);
+    let work = NativeExecutor::new(store, (planned.operator, forms), definition);
+    super::run_native(job, planned.spec, Arc::new(work))
 }
 
 fn not_kept(error: &serde_json::Error) -> Error {
@@ -179,16 +202,18 @@ struct Planned {
 
 impl Planned {
     /// Looks at the options, then at the inputs; at where rows begin only if the job is to be run.
-    fn of(native: &impl NativeJob, job: &RunningJob<'_>, runs: bool) -> Result<Self> {
-        let asked = native.records()?;
-        native.operator(&[])?;
+    fn of(
+        native: &impl NativeJob,
+        job: &RunningJob<'_>,
+        (files, runs): (&[Vec<InputFile>], bool),
+    ) -> Result<Self> {
+        check_options(native)?;
         let (parts, written) = (native.parts()?, NativeJob::output(native));
-        check_count("parts", parts, PARTITIONS_MAX)?;
-        let mut files = Vec::new();
-        for paths in native.inputs() {
-            written.check(job.store(), paths)?;
-            files.push(input_files(job.store(), paths)?);
-        }
+        let asked = native.records()?;
+        let inputs = native.inputs();
+        inputs
+            .iter()
+            .try_for_each(|paths| written.check(job.store(), paths))?;
         let all = files.iter().flatten();
         let input_bytes: u64 = all.map(|file| file.stat.bytes).sum();
         let split_bytes = good_split(input_bytes, job.workers);
@@ -230,7 +255,11 @@ impl Planned {
         let spec = MapReduceSpec {
             command: UserCodeCommand::Native,
             splits,
-            files: files.into_iter().flatten().map(|file| file.path).collect(),
+            files: files
+                .iter()
+                .flatten()
+                .map(|file| file.path.clone())
+                .collect(),
             partitions,
             regroups,
             output,

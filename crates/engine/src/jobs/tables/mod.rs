@@ -13,7 +13,7 @@ pub(in crate::jobs) use self::cuts::Starts;
 pub(in crate::jobs) use self::fields::{FieldsAsked, RecordFields, RecordWriter};
 pub(in crate::jobs) use self::header::{beginning, beginning_of_file, first_line};
 pub(in crate::jobs) use self::keys_asked::KeysAsked;
-pub(in crate::jobs) use self::record_options::record_options;
+pub(in crate::jobs) use self::record_options::{record_inputs, record_options};
 pub(in crate::jobs) use self::requested_keys::{RequestedKey, asked_in_all, name_tables, wrong};
 
 use std::os::unix::ffi::OsStrExt;

@@ -1,5 +1,16 @@
 //! The options that all jobs over records have, beside their own: what a record is, and where the output goes.
 
+use crate::plan::table::{OptionSpec, argument};
+
+/// The argument of a command over records that says what is read.
+pub(in crate::jobs) const fn record_inputs() -> OptionSpec {
+    argument(
+        "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too; - is standard \
+         input, which is also read without INPUT.",
+    )
+    .or("standard input")
+}
+
 /// A struct of options, as [`options!`](crate::plan::table::options) makes it, with those that say what a record is behind its own;
 /// `asked()` gives them. With `output` in front also where the output goes; with `keyed output` also how it is parted, by keys.
 macro_rules! record_options {
