@@ -1332,7 +1332,9 @@ def split_by(
     inputs: StrPath | Iterable[StrPath],
     output: StrPath,
     *,
-    by: str | Iterable[str],
+    by: str | Iterable[str] | None = ...,
+    lines: int | None = ...,
+    bytes: int | str | None = ...,
     suffix: str | None = ...,
     max_files: int | None = ...,
     parts: int | None = ...,
@@ -1356,7 +1358,7 @@ def split_by(
     block_size: int | str | None = ...,
     history: bool = ...,
 ) -> JobReport:
-    r"""Split tables, or lines with fields, into files: one for each value of a column, named after it.
+    r"""Split tables, or lines, into files: one for each value of a column, named after it, or of so many lines or bytes.
 
     Each file has the header, and its rows in the order of the input.
 
@@ -1365,12 +1367,18 @@ def split_by(
             .); compressed ones, too.
         output: The directory to make.
         by: The columns whose values get files, with commas between them: by name, or by number from
-            1 on. Repeatable.
+            1 on. Repeatable. By default either this, lines or bytes must be given.
+        lines: Write files of so many lines, or rows of a table, in the order of the input:
+            part-00000 and so on. The last one may have fewer. By default either this, by or bytes
+            must be given.
+        bytes: Write files of at most so many bytes, such as 64M, of whole lines or rows, with the
+            header: as split -C does it, but a longer record is not cut, and has a file of its own.
+            By default either this, by or lines must be given.
         suffix: What the name of each file ends with. By default .csv, .tsv or .txt, as the records
             are.
         max_files: Fail if there would be more files, and make none. By default 100000.
-        parts: How many tasks write files. The output does not depend on it. By default one for each
-            256 MB of input.
+        parts: How many tasks write the files of values. The output does not depend on it. By
+            default one for each 256 MB of input.
         csv: The input is a table with commas, quotes and a header; so is the output.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The table has no header: columns have numbers, from 1 on.

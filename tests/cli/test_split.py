@@ -227,7 +227,7 @@ def test_what_makes_no_sense(tmp_path: Path) -> None:
     source, out = tmp_path / "in", tmp_path / "out"
     source.write_bytes(b"k,v\nx,1\ny\n")
     for options, wanted in (
-        ([], "it names no column"),
+        ([], "nothing says how to split"),
         (["--csv", "--by", "none"], 'there is no column "none"'),
         (["--by", "k"], "is not the number of a field"),
         (["--by", "1", "--no-header"], "no-header is for tables"),

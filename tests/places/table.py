@@ -190,6 +190,7 @@ COUNTED = (
     case("sample", "sample -n 5 {in}/text -o {out}"),
     case("shuf", "shuf --csv {in}/users.csv -o {out} --parts 2"),
     case("split", "split --by 1 {in}/text {out}"),
+    case("split-lines", "split --csv --lines 2 {in}/users.csv {out}"),
     case(
         "split-overwrite",
         "split --csv --by name {in}/users.csv {out}",

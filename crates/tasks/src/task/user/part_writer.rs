@@ -114,7 +114,7 @@ impl PartFiles {
 pub fn too_many_files(most: u64) -> Error {
     let message = format!("the output would have more than {most} files");
     Error::new(Kind::BadInput, "write the output", message)
-        .advise("choose columns with fewer values, or raise --max-files (in Python max_files)")
+        .advise("choose columns with fewer values, or longer files, or raise --max-files (in Python max_files)")
 }
 
 #[cfg(test)]

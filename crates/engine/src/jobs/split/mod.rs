@@ -5,16 +5,19 @@
 //! ```
 //!
 //! Two values never have the same name: [`file_name`] writes each in a way of its own. So the name is the key, and a reducer has
-//! one file open at a time, however many there are.
+//! one file open at a time, however many there are. Files of so many records or bytes have numbers (`numbered.rs`).
+
+mod numbered;
 
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
+use self::numbered::{FileSize, NumberedOperator};
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
 use super::tables::{InputTable, RecordFields, RecordsAsked, record_options};
-use crate::plan::amount::check_count;
+use crate::plan::amount::{ByteAmount, check_count};
 use crate::plan::table::{CommandSpec, Common, argument, option};
 use gristmill_base::error::Result;
 use gristmill_storage::location::Location;
@@ -45,9 +48,19 @@ record_options! {
         ),
         output: Location = argument("The directory to make."),
         by: Vec<String> = option(
-            "",
+            "either this, lines or bytes must be given",
             "The columns whose values get files, with commas between them: by name, or by number from 1 on. Repeatable.",
         ).short("b"),
+        lines: Option<usize> = option(
+            "either this, by or bytes must be given",
+            "Write files of so many lines, or rows of a table, in the order of the input: part-00000 and so on. The last one may have \
+             fewer.",
+        ).short("l"),
+        bytes: Option<ByteAmount> = option(
+            "either this, by or lines must be given",
+            "Write files of at most so many bytes, such as 64M, of whole lines or rows, with the header: as split -C does it, but a \
+             longer record is not cut, and has a file of its own.",
+        ).short("C"),
         suffix: Option<String> = option(
             ".csv, .tsv or .txt, as the records are",
             "What the name of each file ends with.",
@@ -58,7 +71,7 @@ record_options! {
         ),
         parts: Option<usize> = option(
             "one for each 256 MB of input",
-            "How many tasks write files. The output does not depend on it.",
+            "How many tasks write the files of values. The output does not depend on it.",
         ),
     }
 }
@@ -67,7 +80,7 @@ impl Described for SplitSpec {
     const COMMAND: CommandSpec = CommandSpec {
         name: "split",
         function: Some("split_by"),
-        help: "Split tables, or lines with fields, into files: one for each value of a column, named after it.",
+        help: "Split tables, or lines, into files: one for each value of a column, named after it, or of so many lines or bytes.",
         details: "Each file has the header, and its rows in the order of the input.",
         example: "gristmill split --csv --by country orders.csv by-country/",
         python: r#"
@@ -123,20 +136,27 @@ impl NativeJob for SplitSpec {
     }
 
     fn parts(&self) -> Result<Option<usize>> {
-        Ok(self.parts)
+        Ok(FileSize::of(self)?.map_or(self.parts, |_| Some(1)))
     }
 
     fn records(&self) -> Result<RecordsAsked> {
-        self.asked().records(1, Vec::new())
+        match FileSize::of(self)? {
+            Some(_) => self.asked().whole_records(1),
+            None => self.asked().records(1, Vec::new()),
+        }
     }
 
     fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
         check_count("max_files", self.max_files, FILES_MAX_MAX)?;
         let fields = self.asked().fields(tables.first())?;
+        if let Some(size) = FileSize::of(self)? {
+            return Ok(Box::new(NumberedOperator::new(self, size, &fields)?));
+        }
         let by = fields.columns(&self.by)?;
         if by.is_empty() {
-            return Err(wrong_option("by", "it names no column")
-                .advise("name one: --by city, or --by 1 for the first one"));
+            return Err(wrong_option("by", "nothing says how to split").advise(
+                "give --by city, --by 1 for the first column, --lines 1000 or --bytes 64M",
+            ));
         }
         let is_line = matches!(fields, RecordFields::Lines(_));
         Ok(Box::new(SplitOperator {
