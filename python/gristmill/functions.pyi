@@ -21,6 +21,7 @@ def sort(
     tsv: bool = ...,
     no_header: bool = ...,
     skip_bad: int | None = ...,
+    ragged: Literal["error", "pad", "drop"] = ...,
     numeric_sort: bool = ...,
     general_numeric_sort: bool = ...,
     human_numeric_sort: bool = ...,
@@ -78,6 +79,10 @@ def sort(
             have numbers, from 1 on.
         skip_bad: How many rows of a table may be left out because their number of fields is not
             that of the header, or of the first row without a header. By default none.
+        ragged: What becomes of a row with more or fewer fields than the header, or than the first
+            row without a header. error: the job ends. pad: empty cells are added to a short one; a
+            long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
+            By default error.
         numeric_sort: Compare numbers: -1.5, 2, 10.
         general_numeric_sort: Compare numbers as C reads them: 1e3, 0x10, inf.
         human_numeric_sort: Compare numbers with units: 2K, 1G.
@@ -580,6 +585,7 @@ def unique(
     inputs: StrPath | Iterable[StrPath],
     *,
     key: str | Iterable[str] | None = ...,
+    jsonl: bool = ...,
     keep: str | None = ...,
     count: bool = ...,
     repeated: bool = ...,
@@ -595,6 +601,7 @@ def unique(
     tsv: bool = ...,
     no_header: bool = ...,
     skip_bad: int | None = ...,
+    ragged: Literal["error", "pad", "drop"] = ...,
     field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -623,6 +630,8 @@ def unique(
             name or number: id,city; add :nocase or :num to compare letters of both cases, or
             numbers, as equal. For lines F[.C][OPTS][,F[.C][OPTS]], as GNU sort has it. Repeatable.
             By default the whole line; of a table, all columns.
+        jsonl: Each line is a JSON object, and columns are paths into it: user.id. A value that is
+            null or not there is empty. Lines are written as they stood.
         keep: Which record of a key: the first, or the last in the order of the input. By default
             first.
         count: Write how often each occurs: in front of a line, as uniq -c does; of a table, in a
@@ -647,6 +656,10 @@ def unique(
         no_header: The table has no header: columns have numbers, from 1 on.
         skip_bad: How many rows of a table may be left out because their number of fields is not
             that of the header, or of the first row without a header. By default none.
+        ragged: What becomes of a row with more or fewer fields than the header, or than the first
+            row without a header. error: the job ends. pad: empty cells are added to a short one; a
+            long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
+            By default error.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
@@ -725,6 +738,7 @@ def group(
     tsv: bool = ...,
     no_header: bool = ...,
     skip_bad: int | None = ...,
+    ragged: Literal["error", "pad", "drop"] = ...,
     field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -775,6 +789,10 @@ def group(
         no_header: The table has no header: columns have numbers, from 1 on.
         skip_bad: How many rows of a table may be left out because their number of fields is not
             that of the header, or of the first row without a header. By default none.
+        ragged: What becomes of a row with more or fewer fields than the header, or than the first
+            row without a header. error: the job ends. pad: empty cells are added to a short one; a
+            long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
+            By default error.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
@@ -849,6 +867,7 @@ def top_records(
     month_sort: bool = ...,
     ignore_case: bool = ...,
     ignore_leading_blanks: bool = ...,
+    jsonl: bool = ...,
     reverse: bool = ...,
     parts: int | None = ...,
     output: StrPath | None = ...,
@@ -856,6 +875,7 @@ def top_records(
     tsv: bool = ...,
     no_header: bool = ...,
     skip_bad: int | None = ...,
+    ragged: Literal["error", "pad", "drop"] = ...,
     field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -897,6 +917,8 @@ def top_records(
         month_sort: Compare names of months: JAN, Feb, dec.
         ignore_case: Take a to z as A to Z.
         ignore_leading_blanks: Skip blanks at the beginning of keys.
+        jsonl: Each line is a JSON object, and columns are paths into it: user.id. A value that is
+            null or not there is empty. Lines are written as they stood.
         reverse: Larger keys first.
         parts: With --by: write the output as N files, part-r-00000 and so on, in a directory. The
             hash of a group's key decides its part. By default one file.
@@ -908,6 +930,10 @@ def top_records(
         no_header: The table has no header: columns have numbers, from 1 on.
         skip_bad: How many rows of a table may be left out because their number of fields is not
             that of the header, or of the first row without a header. By default none.
+        ragged: What becomes of a row with more or fewer fields than the header, or than the first
+            row without a header. error: the job ends. pad: empty cells are added to a short one; a
+            long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
+            By default error.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
@@ -991,6 +1017,7 @@ def join(
     tsv: bool = ...,
     no_header: bool = ...,
     skip_bad: int | None = ...,
+    ragged: Literal["error", "pad", "drop"] = ...,
     field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -1051,6 +1078,10 @@ def join(
         no_header: The table has no header: columns have numbers, from 1 on.
         skip_bad: How many rows of a table may be left out because their number of fields is not
             that of the header, or of the first row without a header. By default none.
+        ragged: What becomes of a row with more or fewer fields than the header, or than the first
+            row without a header. error: the job ends. pad: empty cells are added to a short one; a
+            long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
+            By default error.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
@@ -1124,12 +1155,14 @@ def sample(
     number: int | None = ...,
     rate: float | str | None = ...,
     by: str | Iterable[str] | None = ...,
+    jsonl: bool = ...,
     seed: str | None = ...,
     output: StrPath | None = ...,
     csv: bool = ...,
     tsv: bool = ...,
     no_header: bool = ...,
     skip_bad: int | None = ...,
+    ragged: Literal["error", "pad", "drop"] = ...,
     field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -1161,6 +1194,8 @@ def sample(
         by: Draw so many of each group: of the records with equal values in these columns, with
             commas between them, by name, or by number from 1 on. Repeatable. With a rate it changes
             nothing. By default of all records together.
+        jsonl: Each line is a JSON object, and columns are paths into it: user.id. A value that is
+            null or not there is empty. Lines are written as they stood.
         seed: Any text: another one draws other records, the same one the same. By default 0.
         output: The file to write. If it exists, the finished output replaces it in one step, also
             if it is an input. With --parts, where the command has it: a new directory. By default
@@ -1170,6 +1205,10 @@ def sample(
         no_header: The table has no header: columns have numbers, from 1 on.
         skip_bad: How many rows of a table may be left out because their number of fields is not
             that of the header, or of the first row without a header. By default none.
+        ragged: What becomes of a row with more or fewer fields than the header, or than the first
+            row without a header. error: the job ends. pad: empty cells are added to a short one; a
+            long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
+            By default error.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
@@ -1236,6 +1275,7 @@ def shuf(
     tsv: bool = ...,
     no_header: bool = ...,
     skip_bad: int | None = ...,
+    ragged: Literal["error", "pad", "drop"] = ...,
     field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -1271,6 +1311,10 @@ def shuf(
         no_header: The table has no header: columns have numbers, from 1 on.
         skip_bad: How many rows of a table may be left out because their number of fields is not
             that of the header, or of the first row without a header. By default none.
+        ragged: What becomes of a row with more or fewer fields than the header, or than the first
+            row without a header. error: the job ends. pad: empty cells are added to a short one; a
+            long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
+            By default error.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
@@ -1335,6 +1379,7 @@ def split_by(
     by: str | Iterable[str] | None = ...,
     lines: int | None = ...,
     bytes: int | str | None = ...,
+    jsonl: bool = ...,
     suffix: str | None = ...,
     max_files: int | None = ...,
     parts: int | None = ...,
@@ -1342,6 +1387,7 @@ def split_by(
     tsv: bool = ...,
     no_header: bool = ...,
     skip_bad: int | None = ...,
+    ragged: Literal["error", "pad", "drop"] = ...,
     field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -1374,8 +1420,10 @@ def split_by(
         bytes: Write files of at most so many bytes, such as 64M, of whole lines or rows, with the
             header: as split -C does it, but a longer record is not cut, and has a file of its own.
             By default either this, by or lines must be given.
-        suffix: What the name of each file ends with. By default .csv, .tsv or .txt, as the records
-            are.
+        jsonl: Each line is a JSON object, and columns are paths into it: user.id. A value that is
+            null or not there is empty. Lines are written as they stood.
+        suffix: What the name of each file ends with. By default .csv, .tsv, .jsonl or .txt, as the
+            records are.
         max_files: Fail if there would be more files, and make none. By default 100000.
         parts: How many tasks write the files of values. The output does not depend on it. By
             default one for each 256 MB of input.
@@ -1384,6 +1432,10 @@ def split_by(
         no_header: The table has no header: columns have numbers, from 1 on.
         skip_bad: How many rows of a table may be left out because their number of fields is not
             that of the header, or of the first row without a header. By default none.
+        ragged: What becomes of a row with more or fewer fields than the header, or than the first
+            row without a header. error: the job ends. pad: empty cells are added to a short one; a
+            long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
+            By default error.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what

@@ -175,6 +175,7 @@ COUNTED = (
     case("distinct-spilling", f"distinct {{in}}/large {{in}}/packed -o {{out}} --parts 3 {LITTLE}"),
     case("group", "group --csv --by name --count --max id {in}/users.csv -o {out} --parts 2"),
     case("group-median", "group --csv --sum id --median id {in}/users.csv", json=False),
+    case("distinct-padded", "distinct --csv --key name --ragged pad {in}/users.csv -o {out}"),
     case("group-lines", "group --by 1 --count --distinct 2 {in}/text", json=False),
     case("top", "top 3 --csv --key id:num:desc {in}/users.csv -o {out}"),
     case("top-by", "top 1 --by 1 {in}/text -o {out} --parts 2"),

@@ -6,6 +6,7 @@ pub mod arena;
 pub mod checksum;
 mod crc_clmul;
 pub mod layout;
+pub mod objects;
 pub mod random;
 pub mod shape;
 pub mod sum;

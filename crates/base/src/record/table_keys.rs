@@ -46,6 +46,9 @@ pub struct TableKeys {
     pub keys: Vec<ColumnKey>,
     /// How many rows of the job may be left out as they have another number of fields.
     pub skip_bad: u64,
+    /// Whether rows with fewer fields are filled with empty ones.
+    #[serde(default)]
+    pub pads: bool,
     /// What a last row gets that has no end.
     pub ending: String,
     /// The source whose header is kept.
@@ -113,6 +116,7 @@ impl RowCodes {
     ///     columns: 2,
     ///     keys: vec![ColumnKey { column: 1, letters: "N".into() }],
     ///     skip_bad: 0,
+    ///     pads: false,
     ///     ending: "\n".into(),
     ///     header: None,
     ///     no_header: false,

@@ -13,7 +13,9 @@
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, one_if_sorted, wrong_option};
 use super::random::EachRecord;
-use super::tables::{InputTable, KeysAsked, RecordsAsked, record_inputs, record_options};
+use super::tables::{
+    FieldsAsked, InputTable, KeysAsked, RecordsAsked, json_lines, record_inputs, record_options,
+};
 use crate::plan::table::{CommandSpec, Common, option};
 use gristmill_base::aggregate::Aggregate;
 use gristmill_base::error::{Error, Result};
@@ -41,6 +43,7 @@ record_options! {
              :nocase or :num to compare letters of both cases, or numbers, as equal. For lines F[.C][OPTS][,F[.C][OPTS]], as GNU sort has \
              it. Repeatable.",
         ).short("k"),
+        jsonl: bool = json_lines(),
         keep: Option<String> = option("first", "Which record of a key: the first, or the last in the order of the input."),
         count: bool = option(
             "off",
@@ -99,13 +102,18 @@ impl DistinctSpec {
         KeysAsked::new(&self.key, self.field_separator.as_deref(), &flags)
     }
 
-    fn is_table(&self) -> bool {
-        self.csv || self.tsv
+    /// Whether records come with codes of their keys.
+    fn has_columns(&self) -> bool {
+        self.csv || self.tsv || self.jsonl
+    }
+
+    fn fields_asked(&self) -> FieldsAsked<'_> {
+        self.asked().of_objects(self.jsonl, &[])
     }
 
     /// Whether lines are compared as they are.
     fn is_plain(&self) -> bool {
-        !self.is_table() && self.key.is_empty() && self.keys().letters.is_empty()
+        !self.has_columns() && self.key.is_empty() && self.keys().letters.is_empty()
     }
 
     fn selection(&self) -> Result<KeySelection> {
@@ -147,11 +155,11 @@ impl NativeJob for DistinctSpec {
     }
 
     fn records(&self) -> Result<RecordsAsked> {
-        if !self.is_table() {
-            self.asked().fields(None)?; // whether the options go together
+        if !self.has_columns() {
+            self.fields_asked().fields(None)?; // whether the options go together
             return Ok(RecordsAsked::Lines);
         }
-        self.asked().records(1, self.keys().columns()?)
+        self.fields_asked().records(1, self.keys().columns()?)
     }
 
     fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
@@ -166,7 +174,7 @@ impl NativeJob for DistinctSpec {
                 },
             }));
         }
-        let by = match (self.is_table(), self.is_plain()) {
+        let by = match (self.has_columns(), self.is_plain()) {
             (true, _) => ComparedBy::RowCode,
             (false, true) => ComparedBy::WholeLine,
             (false, false) => ComparedBy::Keys(self.keys().of_lines()?),
@@ -245,7 +253,7 @@ impl DistinctOperator {
             }
             false => written.extend_from_slice(record),
         }
-        if self.table.is_none() {
+        if !matches!(self.by, ComparedBy::RowCode) {
             written.push(b'\n');
         }
     }

@@ -51,6 +51,13 @@ pub(super) struct RunOutcome {
     pub(super) merged: Vec<(MergeTarget, Vec<MergeProof>)>,
 }
 
+impl RunOutcome {
+    /// Bytes of the input that were read.
+    pub(super) fn input_bytes(&self) -> u64 {
+        (self.bytes_read + self.left_out.bytes).saturating_sub(self.left_out.added)
+    }
+}
+
 /// Gives the tasks' targets, from the bytes and records of each bucket.
 pub(super) type Targets = Box<dyn FnMut(&[(u64, u64)]) -> Result<Vec<MergeTarget>> + Send>;
 

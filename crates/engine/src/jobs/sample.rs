@@ -10,7 +10,9 @@
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
 use super::random::{EachRecord, POSITION_BYTES, RandomRecords};
-use super::tables::{InputTable, RecordFields, RecordsAsked, record_inputs, record_options};
+use super::tables::{
+    FieldsAsked, InputTable, RecordFields, RecordsAsked, json_lines, record_inputs, record_options,
+};
 use crate::plan::table::{CommandSpec, Common, option};
 use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
 use gristmill_storage::location::Location;
@@ -44,6 +46,7 @@ record_options! {
             "Draw so many of each group: of the records with equal values in these columns, with commas between them, by name, or by \
              number from 1 on. Repeatable. With a rate it changes nothing.",
         ).short("b"),
+        jsonl: bool = json_lines(),
         seed: Option<String> = option("0", "Any text: another one draws other records, the same one the same."),
     }
 }
@@ -81,6 +84,10 @@ enum DrawAmount {
 }
 
 impl RecordSampleSpec {
+    fn fields_asked(&self) -> FieldsAsked<'_> {
+        self.asked().of_objects(self.jsonl, &self.by)
+    }
+
     fn amount(&self) -> Result<DrawAmount> {
         match (self.number, self.rate) {
             (Some(number), None) => Ok(DrawAmount::Number(number)),
@@ -115,14 +122,14 @@ impl NativeJob for RecordSampleSpec {
     fn records(&self) -> Result<RecordsAsked> {
         self.amount()?;
         match self.by.is_empty() {
-            true => self.asked().whole_records(1),
-            false => self.asked().records(1, Vec::new()),
+            true => self.fields_asked().whole_records(1),
+            false => self.fields_asked().records(1, Vec::new()),
         }
     }
 
     fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
         let many = matches!(self.records()?, RecordsAsked::Lines);
-        let fields = self.asked().fields(tables.first())?;
+        let fields = self.fields_asked().fields(tables.first())?;
         Ok(Box::new(SampleOperator {
             amount: self.amount()?,
             records: RandomRecords::new(self.seed.as_deref(), many),

@@ -10,7 +10,8 @@
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
 use super::tables::{
-    InputTable, KeysAsked, RecordFields, RecordsAsked, record_inputs, record_options,
+    FieldsAsked, InputTable, KeysAsked, RecordFields, RecordsAsked, json_lines, record_inputs,
+    record_options,
 };
 use crate::plan::table::{CommandSpec, Common, argument, option};
 use gristmill_base::error::Result;
@@ -55,6 +56,7 @@ record_options! {
         month_sort: bool = option("off", "Compare names of months: JAN, Feb, dec.").short("M"),
         ignore_case: bool = option("off", "Take a to z as A to Z.").short("f"),
         ignore_leading_blanks: bool = option("off", "Skip blanks at the beginning of keys.").short("b"),
+        jsonl: bool = json_lines(),
         reverse: bool = option("off", "Larger keys first.").short("r"),
         parts: Option<usize> = option(
             "one file",
@@ -90,8 +92,13 @@ Rome,2
 }
 
 impl TopSpec {
-    fn is_table(&self) -> bool {
-        self.csv || self.tsv
+    /// Whether records come with codes of their keys.
+    fn has_columns(&self) -> bool {
+        self.csv || self.tsv || self.jsonl
+    }
+
+    fn fields_asked(&self) -> FieldsAsked<'_> {
+        self.asked().of_objects(self.jsonl, &self.by)
     }
 
     /// How many records are wanted.
@@ -145,20 +152,20 @@ impl NativeJob for TopSpec {
 
     fn records(&self) -> Result<RecordsAsked> {
         self.wanted()?;
-        let keys = match self.is_table() {
+        let keys = match self.has_columns() {
             true => self.keys().columns()?,
             false => Vec::new(),
         };
-        match self.asked().records(1, keys)? {
+        match self.fields_asked().records(1, keys)? {
             RecordsAsked::Fields(_) if self.by.is_empty() => Ok(RecordsAsked::Lines),
             records => Ok(records),
         }
     }
 
     fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
-        let fields = self.asked().fields(tables.first())?;
+        let fields = self.fields_asked().fields(tables.first())?;
         let by = fields.columns(&self.by)?;
-        let keys = match self.is_table() {
+        let keys = match self.has_columns() {
             true => None,
             false => Some(self.keys().of_lines()?),
         };

@@ -20,6 +20,9 @@ pub struct LeftOut {
     pub bad_rows: u64,
     /// Bytes of them and of headers.
     pub bytes: u64,
+    /// Bytes of cells that short rows got: these are in runs, and in no input.
+    #[serde(default)]
+    pub added: u64,
     /// The first of these rows: what is wrong with each, and where it is. Histories written before have none.
     #[serde(default)]
     pub first: Vec<String>,
@@ -29,6 +32,7 @@ impl std::ops::AddAssign for LeftOut {
     fn add_assign(&mut self, other: Self) {
         self.bad_rows += other.bad_rows;
         self.bytes += other.bytes;
+        self.added += other.added;
         self.first.extend(other.first);
         self.first.truncate(NAMED_MAX);
     }

@@ -147,6 +147,8 @@ pub struct RowReader<'t> {
     table: &'t TableKeys,
     codes: RowCodes,
     code: Vec<u8>,
+    /// A row that was filled.
+    filled: Vec<u8>,
     bad_rows: u64,
     /// What was read and went to no sink.
     pub left_out: LeftOut,
@@ -173,6 +175,7 @@ impl<'t> RowReader<'t> {
             table,
             codes: RowCodes::new(table)?,
             code: Vec::new(),
+            filled: Vec::new(),
             bad_rows: 0,
             left_out: LeftOut::default(),
         })
@@ -262,9 +265,16 @@ impl<'t> RowReader<'t> {
             }
         };
         let here = *place;
+        let (bytes, encoded) = match encoded {
+            Err(bad) if self.may_fill(row, bad) => {
+                let encoded = self.fill(row, bad);
+                (&*self.filled, encoded)
+            }
+            encoded => (row, encoded),
+        };
         match encoded {
             Ok(()) => sink.row(&TableRow {
-                bytes: row,
+                bytes,
                 code: &self.code,
                 fields: match first {
                     First::Header => &[],
@@ -282,6 +292,25 @@ impl<'t> RowReader<'t> {
             _ => place.pass(row),
         }
         Ok(())
+    }
+
+    /// Whether a row is short, and short ones are filled.
+    fn may_fill(&self, row: &[u8], bad: BadRow) -> bool {
+        self.table.pads && bad.found < bad.columns && !without_end(row).is_empty()
+    }
+
+    /// Adds empty cells to a short row, and encodes it.
+    fn fill(&mut self, row: &[u8], bad: BadRow) -> Result<(), BadRow> {
+        let (cells, end) = row.split_at(without_end(row).len());
+        let missing = bad.columns.saturating_sub(bad.found);
+        self.filled.clear();
+        self.filled.extend_from_slice(cells);
+        self.filled
+            .resize(cells.len() + missing, self.table.delimiter);
+        self.filled.extend_from_slice(end);
+        self.left_out.added += missing as u64;
+        self.code.clear();
+        self.codes.encode(&self.filled, &mut self.code)
     }
 
     /// Leaves out a row that is no row of this table, if it may be.

@@ -147,6 +147,7 @@ mod tests {
                 columns: 2,
                 keys: vec![key],
                 skip_bad: 0,
+                pads: false,
                 ending: "\n".to_owned(),
                 header: Some(TableSource::File(0)),
                 no_header: false,

@@ -185,7 +185,7 @@ impl JoinSpec {
         }
         Ok(match self.asked_of_fields().fields(None)? {
             RecordFields::Lines(separator) => separator,
-            RecordFields::Table(_) => None,
+            RecordFields::Table(_) | RecordFields::Objects(_) => None,
         })
     }
 

@@ -96,6 +96,7 @@ fn forms_of(native: &impl NativeJob, tables: &[InputTable]) -> Result<Vec<Record
             let form = |_: &&[Location]| RecordForm::Fields(separator);
             native.inputs().iter().map(form).collect()
         }
+        RecordsAsked::Objects(keys) => keys.into_iter().map(RecordForm::Objects).collect(),
         RecordsAsked::Rows(_) => {
             let keys = tables.iter().map(|table| table.keys.clone());
             keys.map(RecordForm::Rows).collect()
@@ -144,7 +145,7 @@ impl<J: NativeJob> JobKind for J {
 
     fn run(&self, job: &mut RunningJob<'_>) -> Result<()> {
         check_options(self)?;
-        let inputs = NativeInputs::save(job, &self.inputs(), NativeJob::output(self))?;
+        let inputs = NativeInputs::save(job, &self.inputs())?;
         let done = run_on(self, job, &inputs.files);
         inputs.name_in_report(&mut job.report);
         done.map_err(|error| inputs.name_in(error))

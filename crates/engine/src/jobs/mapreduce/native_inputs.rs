@@ -11,7 +11,6 @@
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use super::native_output::NativeOutput;
 use crate::jobs::report::JobReport;
 use crate::jobs::steps::refusal::FROM_STREAM;
 use crate::jobs::steps::{JobOutput, RunningJob};
@@ -78,25 +77,21 @@ impl<'env> NativeInputs<'env> {
         Self::find(job, inputs, |_, _| Ok(None))
     }
 
-    /// The same with the streams as files, to which they are saved here. An output that cannot be made is refused before.
+    /// The same with the streams as files, to which they are saved here. An output directory that is there is refused before.
     ///
     /// # Errors
     /// As of [`Self::look`]; a stream cannot be read, or the disk is full; or the job cannot read streams.
-    pub(super) fn save(
-        job: &mut RunningJob<'env>,
-        inputs: &[&[Location]],
-        output: NativeOutput<'_>,
-    ) -> Result<Self> {
+    pub(super) fn save(job: &mut RunningJob<'env>, inputs: &[&[Location]]) -> Result<Self> {
         let has_streams = |names: &&[Location]| names.is_empty() || names.iter().any(is_stream);
         if !inputs.iter().any(has_streams) {
             return Self::look(job, inputs);
         }
         Self::look(job, inputs)?;
         check_reads_streams(job)?;
-        if !output.is_stream()
-            && let Some(output) = job.asked.output
+        if let Some(output @ (JobOutput::Directory(_) | JobOutput::NamedFiles(_))) =
+            job.asked.output
         {
-            drop(job.committer(output, (&[], 0))?);
+            drop(job.committer(output, (&[], 0))?); // a file takes the place of what is there
         }
         job.begin_phase("save");
         let folder = SpillDirs::begin(

@@ -40,7 +40,10 @@ pub(super) fn run(job: &mut RunningJob<'_>, spec: &SortSpec, input: SortInput) -
         let first = First::of(&table.keys, TableSource::File(0));
         reader.read(job.store(), source, first, &mut check)?;
     }
-    let (records, bytes) = (check.records, check.bytes + reader.left_out.bytes);
+    let (records, bytes) = (
+        check.records,
+        check.bytes + reader.left_out.bytes - reader.left_out.added,
+    );
     (job.report.records, job.report.input_bytes) = (records, bytes);
     Ok(())
 }

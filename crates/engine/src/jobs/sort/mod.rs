@@ -429,7 +429,7 @@ fn prove<S: Shape>(
     ending: Option<usize>,
 ) -> Result<()> {
     let files: u64 = context.job.files.iter().map(|file| file.stat.bytes).sum();
-    let read = outcome.bytes_read + outcome.left_out.bytes;
+    let read = outcome.input_bytes();
     if let Some(ending) = ending {
         let added = match shape.kind() {
             ShapeKind::Fixed(_) | ShapeKind::Pairs(_) => 0,
@@ -450,7 +450,7 @@ fn sorted(outcome: &RunOutcome, unique: bool) -> SortOutcome {
     let records: u64 = proofs().map(|proof| proof.records).sum();
     let duplicates = proofs().map(|proof| proof.duplicates).sum();
     SortOutcome {
-        input_bytes: outcome.bytes_read + outcome.left_out.bytes,
+        input_bytes: outcome.input_bytes(),
         records,
         bytes: proofs().map(|proof| proof.bytes).sum(),
         duplicates: if unique {

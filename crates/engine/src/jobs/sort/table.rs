@@ -8,8 +8,8 @@ use super::input::SortInput;
 use super::keys::Growth;
 use crate::jobs::steps::RunningJob;
 use crate::jobs::tables::{
-    InputTable, RequestedKey, RowsForm, asked_in_all, beginning, beginning_of_file, delimiter_of,
-    wrong,
+    InputTable, Ragged, RequestedKey, RowsForm, asked_in_all, beginning, beginning_of_file,
+    delimiter_of, wrong,
 };
 use crate::plan::format::RecordFormat;
 use gristmill_base::error::{Error, Result};
@@ -89,10 +89,11 @@ fn wait_for(job: &RunningJob<'_>, file: &mut File, name: &str, memory: &mut [u8]
 /// How the rows are read; `None` where the input is no table.
 fn form_of(spec: &SortSpec) -> Result<Option<RowsForm>> {
     if !spec.is_table() {
-        let why = match (spec.skip_bad, spec.no_header) {
-            (None, false) => return Ok(None),
-            (Some(_), _) => "skip_bad is for tables: lines are never bad",
-            (None, true) => "no_header is for tables: lines have no header",
+        let why = match (spec.skip_bad, spec.no_header, spec.ragged) {
+            (None, false, Ragged::Error) => return Ok(None),
+            (Some(_), _, _) => "skip_bad is for tables: lines are never bad",
+            (None, true, _) => "no_header is for tables: lines have no header",
+            (None, false, _) => "ragged is for tables: lines have any number of fields",
         };
         return Err(wrong(why).advise("leave it out, or say that the input is csv or tsv"));
     }
@@ -107,10 +108,12 @@ fn form_of(spec: &SortSpec) -> Result<Option<RowsForm>> {
         return Err(wrong(*why).advise("give one of them"));
     }
     let delimiter = delimiter_of((spec.csv, spec.tsv), spec.field_separator.as_deref())?;
+    let (skip_bad, pads) = spec.ragged.rows(spec.skip_bad)?;
     Ok(Some(RowsForm {
         delimiter,
         no_header: spec.no_header,
-        skip_bad: spec.skip_bad.unwrap_or(0) as u64,
+        skip_bad,
+        pads,
     }))
 }
 

@@ -16,7 +16,9 @@ use sha2::{Digest as _, Sha256};
 use self::numbered::{FileSize, NumberedOperator};
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, wrong_option};
-use super::tables::{InputTable, RecordFields, RecordsAsked, record_options};
+use super::tables::{
+    FieldsAsked, InputTable, RecordFields, RecordsAsked, json_lines, record_options,
+};
 use crate::plan::amount::{ByteAmount, check_count};
 use crate::plan::table::{CommandSpec, Common, argument, option};
 use gristmill_base::error::Result;
@@ -61,8 +63,9 @@ record_options! {
             "Write files of at most so many bytes, such as 64M, of whole lines or rows, with the header: as split -C does it, but a \
              longer record is not cut, and has a file of its own.",
         ).short("C"),
+        jsonl: bool = json_lines(),
         suffix: Option<String> = option(
-            ".csv, .tsv or .txt, as the records are",
+            ".csv, .tsv, .jsonl or .txt, as the records are",
             "What the name of each file ends with.",
         ),
         max_files: Option<usize> = option(
@@ -105,12 +108,17 @@ impl SplitSpec {
         self.max_files.map_or(FILES_MAX, |most| most as u64)
     }
 
+    fn fields_asked(&self) -> FieldsAsked<'_> {
+        self.asked().of_objects(self.jsonl, &self.by)
+    }
+
     /// What names end with.
     fn ending(&self) -> Result<String> {
         let Some(given) = &self.suffix else {
-            let usual = match (self.csv, self.tsv) {
-                (true, _) => ".csv",
-                (_, true) => ".tsv",
+            let usual = match (self.csv, self.tsv, self.jsonl) {
+                (true, ..) => ".csv",
+                (_, true, _) => ".tsv",
+                (_, _, true) => ".jsonl",
                 _ => ".txt",
             };
             return Ok(usual.to_owned());
@@ -141,16 +149,18 @@ impl NativeJob for SplitSpec {
 
     fn records(&self) -> Result<RecordsAsked> {
         match FileSize::of(self)? {
-            Some(_) => self.asked().whole_records(1),
-            None => self.asked().records(1, Vec::new()),
+            Some(_) => self.fields_asked().whole_records(1),
+            None => self.fields_asked().records(1, Vec::new()),
         }
     }
 
     fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
         check_count("max_files", self.max_files, FILES_MAX_MAX)?;
-        let fields = self.asked().fields(tables.first())?;
+        let fields = self.fields_asked().fields(tables.first())?;
         if let Some(size) = FileSize::of(self)? {
-            return Ok(Box::new(NumberedOperator::new(self, size, &fields)?));
+            let many = matches!(self.records()?, RecordsAsked::Lines);
+            let files = NumberedOperator::new(self, size, (&fields, many))?;
+            return Ok(Box::new(files));
         }
         let by = fields.columns(&self.by)?;
         if by.is_empty() {

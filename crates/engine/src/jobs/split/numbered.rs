@@ -67,13 +67,18 @@ pub(super) struct NumberedOperator {
 }
 
 impl NumberedOperator {
-    pub(super) fn new(spec: &SplitSpec, size: FileSize, fields: &RecordFields) -> Result<Self> {
+    /// Lines come `many` at once, or else records one by one.
+    pub(super) fn new(
+        spec: &SplitSpec,
+        size: FileSize,
+        (fields, many): (&RecordFields, bool),
+    ) -> Result<Self> {
         Ok(NumberedOperator {
             size,
             header: fields.header(),
             suffix: spec.ending()?,
             files_max: spec.most_files(),
-            many: matches!(fields, RecordFields::Lines(_)),
+            many,
         })
     }
 

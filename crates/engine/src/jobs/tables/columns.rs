@@ -44,6 +44,7 @@ impl InputTable {
                 columns: 0,
                 keys: Vec::new(),
                 skip_bad: form.skip_bad,
+                pads: form.pads,
                 ending: "\n".to_owned(),
                 header: None,
                 no_header: form.no_header,
@@ -61,6 +62,7 @@ impl InputTable {
             delimiter: b'\n',
             no_header: true,
             skip_bad: 0,
+            pads: false,
         });
         InputTable {
             header,
@@ -288,6 +290,7 @@ mod tests {
             delimiter: b',',
             no_header: false,
             skip_bad: 0,
+            pads: false,
         });
         table.names = names.iter().map(|name| name.as_bytes().to_vec()).collect();
         table

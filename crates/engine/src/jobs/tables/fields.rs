@@ -3,15 +3,18 @@
 //! ```text
 //!   --csv --by city,#2     columns by name, or by number from 1 on
 //!   -t ':' --by 1,2        fields by number
+//!   --jsonl --by user.id   values of JSON objects, by paths
 //! ```
 
 use std::os::unix::ffi::OsStrExt;
 
 use super::requested_keys::wrong;
-use super::{InputTable, RecordsAsked, RequestedKey, RowsForm, delimiter_of};
-use gristmill_base::error::Result;
+use super::{InputTable, Ragged, RecordsAsked, RequestedKey, RowsForm, delimiter_of};
+use gristmill_base::error::{Error, Result};
 use gristmill_base::names::name_of;
+use gristmill_base::record::objects::{ObjectKeys, ObjectPaths, text_of};
 use gristmill_base::record::table::{fields_of, value_of, write_field};
+use gristmill_base::record::table_keys::ColumnKey;
 use gristmill_base::value::ValueWriter;
 use gristmill_tasks::task::Records;
 
@@ -25,10 +28,21 @@ pub(in crate::jobs) struct FieldsAsked<'a> {
     pub(in crate::jobs) tsv: bool,
     pub(in crate::jobs) no_header: bool,
     pub(in crate::jobs) skip_bad: Option<usize>,
+    pub(in crate::jobs) ragged: Ragged,
     pub(in crate::jobs) separator: Option<&'a str>,
+    /// Where lines are JSON objects: the paths that are columns.
+    pub(in crate::jobs) objects: Option<&'a [String]>,
 }
 
-impl FieldsAsked<'_> {
+impl<'a> FieldsAsked<'a> {
+    /// The same of a command that may read JSON objects, and then has these columns beside its keys.
+    pub(in crate::jobs) fn of_objects(self, jsonl: bool, columns: &'a [String]) -> Self {
+        FieldsAsked {
+            objects: jsonl.then_some(columns),
+            ..self
+        }
+    }
+
     /// How so many inputs are read, whose rows have these keys.
     ///
     /// # Errors
@@ -38,6 +52,17 @@ impl FieldsAsked<'_> {
         inputs: usize,
         keys: Vec<RequestedKey>,
     ) -> Result<RecordsAsked> {
+        if let Some(columns) = self.objects {
+            self.form()?;
+            if keys.iter().any(|key| key.name.is_empty()) {
+                return Err(wrong("keys of JSON objects are paths, and none is given")
+                    .advise("give one, such as user.id; to compare whole lines leave jsonl out"));
+            }
+            return Ok(RecordsAsked::Objects(vec![
+                objects_of(columns, keys);
+                inputs
+            ]));
+        }
         Ok(match self.form()? {
             Some(form) => RecordsAsked::Rows(vec![(form, keys); inputs]),
             None => RecordsAsked::Fields(self.separator_byte()?),
@@ -56,24 +81,32 @@ impl FieldsAsked<'_> {
             );
         }
         Ok(match self.records(inputs, Vec::new())? {
-            RecordsAsked::Fields(_) => RecordsAsked::Lines,
+            RecordsAsked::Fields(_) | RecordsAsked::Objects(_) => RecordsAsked::Lines,
             asked => asked,
         })
     }
 
     fn form(self) -> Result<Option<RowsForm>> {
+        if self.objects.is_some() && (self.csv || self.tsv || self.separator.is_some()) {
+            return Err(wrong("jsonl excludes csv, tsv and field_separator")
+                .of_option("jsonl")
+                .advise("give one of them"));
+        }
         if !self.csv && !self.tsv {
-            let why = match (self.no_header, self.skip_bad) {
-                (false, None) => return Ok(None),
-                (true, _) => "no_header is for tables: lines have no header",
-                (false, Some(_)) => "skip_bad is for tables: lines are never bad",
+            let why = match (self.no_header, self.skip_bad, self.ragged) {
+                (false, None, Ragged::Error) => return Ok(None),
+                (true, _, _) => "no_header is for tables: lines have no header",
+                (false, Some(_), _) => "skip_bad is for tables: lines are never bad",
+                (false, None, _) => "ragged is for tables: lines have any number of fields",
             };
             return Err(wrong(why).advise("leave it out, or say that the input is csv or tsv"));
         }
+        let (skip_bad, pads) = self.ragged.rows(self.skip_bad)?;
         Ok(Some(RowsForm {
             delimiter: delimiter_of((self.csv, self.tsv), self.separator)?,
             no_header: self.no_header,
-            skip_bad: self.skip_bad.unwrap_or(0) as u64,
+            skip_bad,
+            pads,
         }))
     }
 
@@ -97,6 +130,9 @@ impl FieldsAsked<'_> {
     /// The options do not go together.
     pub(in crate::jobs) fn fields(self, table: Option<&InputTable>) -> Result<RecordFields> {
         Ok(match self.form()? {
+            None if self.objects.is_some() => {
+                RecordFields::Objects(split_names(self.objects.unwrap_or_default()))
+            }
             Some(_) => RecordFields::Table(table.cloned().map(Box::new)),
             None => RecordFields::Lines(self.separator_byte()?),
         })
@@ -110,6 +146,8 @@ pub(in crate::jobs) enum RecordFields {
     Table(Option<Box<InputTable>>),
     /// Of lines, with what stands between them.
     Lines(Option<u8>),
+    /// Of JSON objects: the paths that are columns.
+    Objects(Vec<Vec<u8>>),
 }
 
 impl RecordFields {
@@ -130,6 +168,10 @@ impl RecordFields {
         match self {
             RecordFields::Table(Some(table)) if table.keys.columns > 0 => table.column(name),
             RecordFields::Table(_) => Ok(0), // there are no rows
+            RecordFields::Objects(paths) => {
+                let found = paths.iter().position(|path| path == name);
+                found.ok_or_else(|| Error::bug("find a column", "its path was not asked for"))
+            }
             RecordFields::Lines(_) => {
                 let text = String::from_utf8_lossy(name);
                 let number = text.strip_prefix('#').unwrap_or(&text).parse::<usize>();
@@ -147,7 +189,7 @@ impl RecordFields {
     pub(in crate::jobs) fn name(&self, column: usize) -> Option<&[u8]> {
         match self {
             RecordFields::Table(Some(table)) => table.names.get(column).map(Vec::as_slice),
-            RecordFields::Table(None) | RecordFields::Lines(_) => None,
+            RecordFields::Table(None) | RecordFields::Lines(_) | RecordFields::Objects(_) => None,
         }
     }
 
@@ -155,7 +197,7 @@ impl RecordFields {
     pub(in crate::jobs) fn width(&self) -> usize {
         match self {
             RecordFields::Table(Some(table)) => table.keys.columns,
-            RecordFields::Table(None) | RecordFields::Lines(_) => 0,
+            RecordFields::Table(None) | RecordFields::Lines(_) | RecordFields::Objects(_) => 0,
         }
     }
 
@@ -168,7 +210,9 @@ impl RecordFields {
     pub(in crate::jobs) fn header(&self) -> Vec<u8> {
         match self {
             RecordFields::Table(Some(table)) => table.header_row(),
-            RecordFields::Table(None) | RecordFields::Lines(_) => Vec::new(),
+            RecordFields::Table(None) | RecordFields::Lines(_) | RecordFields::Objects(_) => {
+                Vec::new()
+            }
         }
     }
 
@@ -186,6 +230,7 @@ impl RecordFields {
         match self {
             RecordFields::Table(_) => value_of(field, room),
             RecordFields::Lines(_) => field,
+            RecordFields::Objects(_) => text_of(field, room),
         }
     }
 
@@ -223,12 +268,8 @@ impl RecordFields {
                     fields: 0,
                 }
             }
-            RecordFields::Lines(separator) => RecordWriter {
-                delimiter: separator.unwrap_or(BETWEEN),
-                quotes: false,
-                ending: "\n".to_owned(),
-                fields: 0,
-            },
+            RecordFields::Lines(separator) => RecordWriter::of_lines(separator.unwrap_or(BETWEEN)),
+            RecordFields::Objects(_) => RecordWriter::of_lines(BETWEEN),
         }
     }
 }
@@ -244,6 +285,15 @@ pub(in crate::jobs) struct RecordWriter {
 }
 
 impl RecordWriter {
+    fn of_lines(delimiter: u8) -> Self {
+        RecordWriter {
+            delimiter,
+            quotes: false,
+            ending: "\n".to_owned(),
+            fields: 0,
+        }
+    }
+
     /// The byte between fields.
     pub(in crate::jobs) fn delimiter(&self) -> u8 {
         self.delimiter
@@ -287,6 +337,27 @@ impl RecordWriter {
             row.extend_from_slice(b"\"\"");
         }
         row.extend_from_slice(self.ending.as_bytes());
+    }
+}
+
+/// How objects are read whose columns these words name, and behind them the keys.
+fn objects_of(columns: &[String], keys: Vec<RequestedKey>) -> ObjectKeys {
+    let mut paths = split_names(columns);
+    let keys = keys.into_iter().map(|key| {
+        paths.push(key.name);
+        ColumnKey {
+            column: paths.len() - 1,
+            letters: key.letters,
+        }
+    });
+    let keys = keys.collect();
+    let paths: Vec<_> = paths
+        .iter()
+        .map(|path| String::from_utf8_lossy(path))
+        .collect();
+    ObjectKeys {
+        paths: ObjectPaths::new(paths.iter().map(|path| &**path)),
+        keys,
     }
 }
 

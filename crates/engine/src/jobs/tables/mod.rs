@@ -5,6 +5,7 @@ mod cuts;
 mod fields;
 mod header;
 mod keys_asked;
+mod ragged;
 mod record_options;
 mod requested_keys;
 
@@ -13,13 +14,15 @@ pub(in crate::jobs) use self::cuts::Starts;
 pub(in crate::jobs) use self::fields::{FieldsAsked, RecordFields, RecordWriter};
 pub(in crate::jobs) use self::header::{beginning, beginning_of_file, first_line};
 pub(in crate::jobs) use self::keys_asked::KeysAsked;
-pub(in crate::jobs) use self::record_options::{record_inputs, record_options};
+pub(in crate::jobs) use self::ragged::Ragged;
+pub(in crate::jobs) use self::record_options::{json_lines, record_inputs, record_options};
 pub(in crate::jobs) use self::requested_keys::{RequestedKey, asked_in_all, name_tables, wrong};
 
 use std::os::unix::ffi::OsStrExt;
 
 use gristmill_base::error::Result;
 use gristmill_base::names::name_of;
+use gristmill_base::record::objects::ObjectKeys;
 
 /// How the rows of a table are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub(in crate::jobs) struct RowsForm {
     pub(in crate::jobs) no_header: bool,
     /// How many rows may be left out as they have another number of fields.
     pub(in crate::jobs) skip_bad: u64,
+    /// Whether rows with fewer fields are filled with empty ones.
+    pub(in crate::jobs) pads: bool,
 }
 
 /// What the records of a native job are.
@@ -41,6 +46,8 @@ pub(in crate::jobs) enum RecordsAsked {
     Fields(Option<u8>),
     /// Rows of tables: how those of each input are read, with the keys that they are encoded by.
     Rows(Vec<(RowsForm, Vec<RequestedKey>)>),
+    /// Lines that are JSON objects: how those of each input are read.
+    Objects(Vec<ObjectKeys>),
 }
 
 /// The byte between the fields of a table, which is said to be CSV or TSV, and may have a separator of its own.

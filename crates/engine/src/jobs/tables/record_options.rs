@@ -1,6 +1,6 @@
 //! The options that all jobs over records have, beside their own: what a record is, and where the output goes.
 
-use crate::plan::table::{OptionSpec, argument};
+use crate::plan::table::{OptionSpec, argument, option};
 
 /// The argument of a command over records that says what is read.
 pub(in crate::jobs) const fn record_inputs() -> OptionSpec {
@@ -9,6 +9,15 @@ pub(in crate::jobs) const fn record_inputs() -> OptionSpec {
          input, which is also read without INPUT.",
     )
     .or("standard input")
+}
+
+/// The option of a command that also reads JSON objects.
+pub(in crate::jobs) const fn json_lines() -> OptionSpec {
+    option(
+        "off",
+        "Each line is a JSON object, and columns are paths into it: user.id. A value that is null or not there is empty. Lines are \
+         written as they stood.",
+    )
 }
 
 /// A struct of options, as [`options!`](crate::plan::table::options) makes it, with those that say what a record is behind its own;
@@ -55,6 +64,7 @@ macro_rules! record_options {
                 "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row \
                  without a header.",
             ),
+            ragged: $crate::jobs::tables::Ragged = $crate::jobs::tables::Ragged::option(),
             field_separator: Option<String> = $crate::plan::table::option(
                 "blanks; of a table the comma, or with --tsv the tab",
                 "The byte between fields; \\t is a tab, \\0 is NUL.",
@@ -69,7 +79,9 @@ macro_rules! record_options {
                     tsv: self.tsv,
                     no_header: self.no_header,
                     skip_bad: self.skip_bad,
+                    ragged: self.ragged,
                     separator: self.field_separator.as_deref(),
+                    objects: None,
                 }
             }
         }

@@ -106,6 +106,7 @@ fn run() -> impl Strategy<Value = SpilledRun> {
                 left_out: LeftOut {
                     bad_rows: records,
                     bytes,
+                    added: number,
                     first: vec![format!("row {number}")],
                 },
                 index_crc: crc,

@@ -252,6 +252,7 @@ fn table_keys() -> TableKeys {
         columns: 2,
         keys: keys.into_iter().map(key).collect(),
         skip_bad: 3,
+        pads: true,
         ending: "\r\n".to_owned(),
         header: Some(TableSource::File(7)),
         no_header: true,

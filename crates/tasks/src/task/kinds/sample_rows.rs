@@ -65,6 +65,7 @@ mod tests {
                 letters: String::new(),
             }],
             skip_bad: 0,
+            pads: false,
             ending: "\n".to_owned(),
             header: None,
             no_header: false,

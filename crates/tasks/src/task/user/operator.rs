@@ -24,6 +24,7 @@ use crate::merge::groups::{KeyForm, MergedGroups};
 use crate::spill::Progress;
 use crate::spill::collect::PairCollector;
 use gristmill_base::error::{Error, Result};
+use gristmill_base::record::objects::ObjectKeys;
 use gristmill_base::record::table_keys::TableKeys;
 use gristmill_storage::lines::lines_of;
 
@@ -128,6 +129,8 @@ pub enum RecordForm {
     Fields(Option<u8>),
     /// Rows of a table, one by one, with their fields, and with codes of its keys.
     Rows(TableKeys),
+    /// Lines that are JSON objects, one by one, with where the values of paths lie, and with codes of keys.
+    Objects(ObjectKeys),
 }
 
 /// Records as a mapper gets them.
@@ -139,7 +142,7 @@ pub struct Records<'a> {
     pub bytes: &'a [u8],
     /// Where the fields of one record lie, with their quotes.
     pub fields: &'a [Range<usize>],
-    /// The code of the keys of a row.
+    /// The code of the keys of a row, or of an object.
     pub code: &'a [u8],
     /// Where the first of them stands among all records of the job, in the order of the input.
     pub position: u64,

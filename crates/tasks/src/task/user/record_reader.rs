@@ -3,6 +3,7 @@
 //! ```text
 //!   Lines    16 kB of whole lines at once
 //!   Fields   a line, with where its fields lie
+//!   Objects  a line that is a JSON object, with where the values of paths lie and with the code of its keys; blank lines are left out
 //!   Rows     a row, with where its fields lie and with the code of its keys; headers are left out
 //! ```
 //!
@@ -22,6 +23,7 @@ use crate::split::lines::LineOptions;
 use crate::split::text::{codec_of, open_lines};
 use crate::task::attempt::TaskAttempt;
 use gristmill_base::error::{Error, JobOption, Kind, Result};
+use gristmill_base::record::objects::{ObjectCodes, ObjectKeys};
 use gristmill_base::record::table_keys::{TableKeys, TableSource};
 use gristmill_storage::codec::Coding;
 use gristmill_storage::input::{FileRange, InputFile, InputRange, SplitFile};
@@ -93,8 +95,43 @@ impl SplitReader<'_> {
                     Ok(())
                 })
             }
+            RecordForm::Objects(keys) => self.objects(piece, (keys, attempt), take),
             RecordForm::Rows(table) => self.rows(piece, (table, attempt), take),
         }
+    }
+
+    fn objects(
+        &mut self,
+        piece: &FileRange,
+        (keys, attempt): (&ObjectKeys, &TaskAttempt<'_>),
+        take: Take<'_>,
+    ) -> Result<()> {
+        let (mut codes, mut code, mut record) = (ObjectCodes::new(keys)?, Vec::new(), Vec::new());
+        let first = self.position;
+        self.lines(piece, attempt, &mut |lines| {
+            for ((offset, line), position) in lines.lines().zip(lines.position..) {
+                if line.trim_ascii().is_empty() {
+                    continue;
+                }
+                code.clear();
+                let encoded = codes.encode(line, &mut code);
+                let taken = encoded.map_err(|what| no_object(&what)).and_then(|()| {
+                    record.clear();
+                    record.extend_from_slice(line);
+                    record.push(b'\n');
+                    take(&Records {
+                        bytes: &record,
+                        fields: codes.fields(),
+                        code: &code,
+                        position,
+                        offset,
+                        ..*lines
+                    })
+                });
+                taken.map_err(|error| at_line(error, piece, position - first + 1))?;
+            }
+            Ok(())
+        })
     }
 
     fn lines(
@@ -264,6 +301,14 @@ fn at_line(error: Error, piece: &FileRange, line: u64) -> Error {
         0 => error,
         offset => error.with("counted from offset", offset),
     }
+}
+
+/// The error of a line that is no JSON object.
+#[cold]
+fn no_object(what: &str) -> Error {
+    let message = format!("the line is no JSON object: {what}");
+    Error::new(Kind::BadInput, "read the input", message)
+        .advise("correct the line, or leave it out: grep '^{' FILE")
 }
 
 /// A file of a split, as it is in its store.
