@@ -3,9 +3,11 @@
     seed, number ──▶ Case ──▶ ours, theirs ──▶ the same bytes, the same exit code: the next one
                                           └──▶ target/fuzz/NAME-SEED-NUMBER/reproduce.sh; an error
 
-A case is a function of seed and number alone. FUZZ_MINUTES is the time of all campaigns together.
-Where it is not set, each takes a minute and at most `CASES_MAX` cases, so that a fast machine tries
-nothing that others have not tried. FUZZ_SEED is a number, or `new`; FUZZ_CASE runs one case alone.
+What must come of a case says another program, or an oracle that drew the case and knows it. A case
+is a function of seed and number alone. FUZZ_MINUTES is the time of all campaigns of a file together.
+Where it is not set, each takes a minute and at most so many cases (`CASES_MAX`, if it has no number
+of its own), so that a fast machine tries nothing that others have not tried. FUZZ_SEED is a number,
+or `new`; FUZZ_CASE runs one case alone.
 """
 
 import json
@@ -34,8 +36,35 @@ CASES_MAX = 2_000
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """What a command did."""
+
+    status: int
+    stdout: bytes = b""
+    written: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    """Files of the output, by their paths."""
+    said: str = ""
+
+    def agrees(self, theirs: "Outcome", *, any_order: bool) -> bool:
+        """Whether both did the same; where both refuse, what they wrote before does not count."""
+        if self.status >= 2 or theirs.status >= 2:
+            return self.status == theirs.status
+        if any_order:
+            return (self.status, self.lines()) == (theirs.status, theirs.lines())
+        return (self.status, self.stdout, self.written) == (
+            theirs.status,
+            theirs.stdout,
+            theirs.written,
+        )
+
+    def lines(self) -> list[bytes]:
+        """All lines, sorted."""
+        return sorted(b"".join((self.stdout, *self.written.values())).split(b"\n"))
+
+
+@dataclass(frozen=True)
 class Case:
-    """Two command lines that do the same, and what they read."""
+    """A command line, another one or an oracle that says what must come of it, and what is read."""
 
     ours: list[str]
     theirs: list[str]
@@ -44,27 +73,13 @@ class Case:
     pieces: list[int] = field(default_factory=list[int])
     """Standard input is a pipe that gives so many bytes at a time; a file where there are none."""
     output: str = ""
-    """A file that both write, beside standard output."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a command did."""
-
-    status: int
-    stdout: bytes
-    output: bytes | None
-    said: str
-
-    def agrees(self, theirs: "Outcome") -> bool:
-        """Whether both did the same; where both refuse, what they wrote before does not count."""
-        if self.status >= 2 or theirs.status >= 2:
-            return self.status == theirs.status
-        return (self.status, self.stdout, self.output) == (
-            theirs.status,
-            theirs.stdout,
-            theirs.output,
-        )
+    """A file that both write, beside standard output; or a directory."""
+    wanted: Outcome | None = None
+    """What must come of it, where no other program says that."""
+    any_order: bool = False
+    """Whether only the lines must be the same, all of them taken together."""
+    has_report: bool = False
+    """Whether the program says on standard output what it did, which nothing is compared with."""
 
 
 Draw = Callable[[random.Random], Case]
@@ -97,12 +112,12 @@ class Program:
         self._process.stdin.write(json.dumps(asked).encode() + b"\n")
         self._process.stdin.flush()
         if not select.select([self._process.stdout], [], [], HANGS_S)[0]:
-            return Outcome(-1, b"", None, f"it did not end within {HANGS_S:.0f} s")
+            return Outcome(-1, said=f"it did not end within {HANGS_S:.0f} s")
         status = int(self._process.stdout.readline() or b"-2")
         said = (self._folder / "said").read_text(errors="backslashreplace")
         if "Traceback" in said or "panicked" in said or "a defect of" in said:
             status = -3
-        stdout = (self._folder / "ours").read_bytes()
+        stdout = b"" if case.has_report else (self._folder / "ours").read_bytes()
         return Outcome(status, stdout, output_of(case, self._folder), said)
 
     def close(self) -> None:
@@ -115,6 +130,8 @@ def environment() -> dict[str, str]:
 
 
 def theirs(case: Case, folder: Path) -> Outcome:
+    if case.wanted is not None:
+        return case.wanted
     with (folder / "stdin").open("rb") as stdin:
         done = subprocess.run(
             case.theirs,
@@ -129,9 +146,15 @@ def theirs(case: Case, folder: Path) -> Outcome:
     return Outcome(done.returncode, done.stdout, output_of(case, folder), said)
 
 
-def output_of(case: Case, folder: Path) -> bytes | None:
+def output_of(case: Case, folder: Path) -> dict[str, bytes]:
+    """Its files, but for those that say that it is complete."""
     path = folder / case.output
-    return path.read_bytes() if case.output and path.is_file() else None
+    if not case.output or not path.exists():
+        return {}
+    if path.is_file():
+        return {case.output: path.read_bytes()}
+    files = (file for file in path.iterdir() if not file.name.startswith("_"))
+    return {f"{case.output}/{file.name}": file.read_bytes() for file in files}
 
 
 def seed() -> int:
@@ -144,6 +167,11 @@ def seconds(share: int = 2) -> float:
     """How long a campaign takes, of so many that share the time."""
     minutes = os.environ.get("FUZZ_MINUTES", "")
     return 60 * float(minutes) / share if minutes else 60.0
+
+
+def most() -> int | None:
+    """How many cases a campaign runs at most that has a time."""
+    return None if os.environ.get("FUZZ_MINUTES") else CASES_MAX
 
 
 @contextmanager
@@ -161,9 +189,10 @@ def drawn(name: str, draw: Draw, of_seed: int, number: int) -> Case:
     return draw(random.Random(f"{name} {of_seed} {number}"))
 
 
-def campaign(name: str, draw: Draw, folder: Path, *, for_s: float, of_seed: int) -> int:
-    """Run cases until the time is over; returns how many. The first that differs is an error."""
-    most = None if os.environ.get("FUZZ_MINUTES") else CASES_MAX
+def campaign(
+    name: str, draw: Draw, folder: Path, *, for_s: float, of_seed: int, most: int | None = None
+) -> int:
+    """Run cases until the time is over, or so many; returns how many. One that differs is an error."""
     only = os.environ.get("FUZZ_CASE", "")
     until_s = time.monotonic() + for_s
     number = int(only) if only else 0
@@ -187,7 +216,7 @@ def compare(
     if case.output:
         put(case, place)  # the output may be an input
     of_ours = running.run(case)
-    if not of_ours.agrees(of_theirs):
+    if not of_ours.agrees(of_theirs, any_order=case.any_order):
         script = kept(name, case, numbered)
         raise AssertionError(
             f"{name}, seed {numbered[0]}, case {numbered[1]}: exit code {of_ours.status}, theirs"
@@ -210,23 +239,47 @@ def kept(name: str, case: Case, numbered: tuple[int, int]) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     put(case, folder / "data")
     given, stdin = ("cat stdin | ", "") if case.pieces else ("", " < stdin")
-    ours, others = (" ".join(map(quote, words)) for words in (case.ours, case.theirs))
-    written = f"cmp ours/{quote(case.output)} theirs/{quote(case.output)} || differs=1"
+    ours = " ".join(map(quote, case.ours))
     lines = [
         "#!/usr/bin/env bash",
         f"# {name}: FUZZ_SEED={numbered[0]} FUZZ_CASE={numbered[1]} python -m pytest tests/fuzz",
         'cd "$(dirname "$0")" || exit',
         "export LC_ALL=C TERM=xterm",
         "rm -rf ours theirs && cp -r data ours && cp -r data theirs",
-        f"(cd theirs && {others} < stdin > ../theirs.out)",
-        'theirs=$?; echo "theirs: exit code $theirs"',
+        *how_of_theirs(case, folder),
+        'echo "theirs: exit code $theirs"',
         f'(cd ours && {given}"${{GRISTMILL:-gristmill}}" {ours}{stdin} > ../ours.out)',
         'ours=$?; echo "ours: exit code $ours"',
         "differs=0; [ $ours = $theirs ] || differs=1",
-        *([written] if case.output else []),
-        "cmp ours.out theirs.out || differs=1",
+        *how_compared(case),
         "exit $differs",
     ]
     script = folder / "reproduce.sh"
     script.write_text("\n".join(lines) + "\n", errors="surrogateescape")
     return script
+
+
+def how_of_theirs(case: Case, folder: Path) -> list[str]:
+    """The lines of a script that make theirs; what an oracle says is put beside it."""
+    if case.wanted is None:
+        others = " ".join(map(quote, case.theirs))
+        return [f"(cd theirs && {others} < stdin > ../theirs.out)", "theirs=$?"]
+    for path, data in {**case.wanted.written, "stdout": case.wanted.stdout}.items():
+        (folder / "wanted" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "wanted" / path).write_bytes(data)
+    moved = "cp -r wanted/. theirs && mv theirs/stdout theirs.out"
+    return [moved, f"theirs={case.wanted.status}"]
+
+
+def how_compared(case: Case) -> list[str]:
+    """The lines of a script that compare what both have written."""
+    out = quote(case.output) if case.output else ""
+    if case.any_order:
+        both = (
+            f"<(cd {side} && find ../{side}.out {out} -type f ! -name '_*' -exec cat {{}} + | sort)"
+            for side in ("ours", "theirs")
+        )
+        return [f"diff -a {' '.join(both)} || differs=1"]
+    stdout = [] if case.has_report else ["cmp ours.out theirs.out || differs=1"]
+    written = f"diff -a -N -r -x '_*' ours/{out} theirs/{out} || differs=1"
+    return [*([written] if out else []), *stdout]

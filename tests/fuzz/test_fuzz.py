@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.cli.harness import GRISTMILL, clean_environment
 from tests.fuzz import campaign as campaigns
-from tests.fuzz.campaign import Case, Draw, campaign, drawn, program, seconds, seed
+from tests.fuzz.campaign import Case, Draw, campaign, drawn, most, program, seconds, seed
 from tests.fuzz.cases import grep_case, ripgrep_case, sort_case
 from tests.optional import missing
 
@@ -34,7 +34,7 @@ def run(name: str, draw: Draw, folder: Path, capsys: pytest.CaptureFixture[str])
     of_seed, for_s = seed(), seconds(share())
     with capsys.disabled():
         print(f"\n{name}: FUZZ_SEED={of_seed}, {for_s:.0f} s", flush=True)
-    cases = campaign(name, draw, folder, for_s=for_s, of_seed=of_seed)
+    cases = campaign(name, draw, folder, for_s=for_s, of_seed=of_seed, most=most())
     with capsys.disabled():
         print(f"{name}: {cases} cases of seed {of_seed}: no difference", flush=True)
     assert cases

@@ -1,0 +1,54 @@
+"""`distinct` against a dict of keys: which record of each stays, how often it occurs, in which order."""
+
+import random
+from collections.abc import Callable
+
+from tests.fuzz.answers import answered, refused
+from tests.fuzz.campaign import Case
+from tests.fuzz.inputs import Input, Record, input_of, one_in
+from tests.fuzz.keys import drawn_keys
+
+__all__ = ["distinct_case"]
+
+INPUT_ORDER = False
+"""Whether records are written in the order of the input where --sorted is not given."""
+
+
+def distinct_case(chosen: random.Random) -> Case:
+    kinds = [chosen.choice(["word", "few", "text", "number"]) for _ in range(chosen.randrange(1, 5))]
+    made = input_of(chosen, kinds, large=one_in(chosen, 150))
+    options, key = drawn_keys(chosen, made, descending=False)
+    keep = chosen.choice(["", "", "first", "last"])
+    options += ["--keep", keep] if keep else []
+    counts, once, repeated = one_in(chosen, 3), one_in(chosen, 6), one_in(chosen, 6)
+    options += ["--count"] * counts + ["--once"] * once + ["--repeated"] * repeated
+    is_sorted = one_in(chosen, 3)
+    options += ["--sorted"] * is_sorted
+    command = ["distinct", *options]
+    if once and repeated:
+        return refused(command, made)
+    kept: dict[object, list[Record]] = {}
+    for record in made.records:
+        kept.setdefault(key(record), []).append(record)
+    groups = [
+        (records[-1 if keep == "last" else 0], len(records), code)
+        for code, records in kept.items()
+        if not (once and len(records) > 1) and not (repeated and len(records) == 1)
+    ]
+    place: Callable[[tuple[Record, int, object]], object] = lambda one: (one[0].file, one[0].offset)
+    groups.sort(key=place if INPUT_ORDER and not is_sorted else lambda one: one[2])  # type: ignore[reportArgumentType]
+    header = made.header
+    if counts and header:
+        header = with_count(made, header.removesuffix(made.end), made.end, b"count")
+    written = [counted(made, record, count) if counts else record.whole for record, count, _ in groups]
+    return answered(chosen, command, [made], header, written, parts=not is_sorted)
+
+
+def counted(made: Input, record: Record, count: int) -> bytes:
+    if made.is_table:
+        return with_count(made, record.raw, record.end, b"%d" % count)
+    return b"%7d %s" % (count, record.whole)
+
+
+def with_count(made: Input, raw: bytes, end: bytes, count: bytes) -> bytes:
+    return raw + made.separator + count + end
