@@ -54,6 +54,9 @@ def folder(tmp_path: Path) -> Path:
         ("teravalidate sorted --against xyz", 1, "What to do: name the input of the sort, or the"),
         # empty names, and the dash
         ("sort --output=", 2, "the path of --output is empty. What to do: name a file"),
+        ("sort in.txt --spill-dir=", 2, "a path of --spill-dir is empty. What to do: name a file"),
+        ("distinct --csv --key= in.txt", 2, "a key names no column. What to do: give columns"),
+        ("group --by= in.txt", 2, '"" is not the number of a field. What to do: give numbers'),
         ("terasort data -", 2, "the output is a directory, not standard output (-)"),
         ("teragen 5 -", 2, "the output is a directory, not standard output (-)"),
         ("wordcount data -", 2, "the output is a directory, not standard output (-)"),

@@ -108,7 +108,7 @@ def quoted(cell: bytes) -> bytes:
 
 def field_of(chosen: random.Random, cell: bytes, separator: bytes) -> bytes:
     """A cell as it stands in a row: with quotes where they are needed, and at times where not."""
-    if b"\n" in cell or separator in cell or cell.startswith(b'"') or cell.endswith(b"\r"):
+    if b"\n" in cell or separator in cell or cell.startswith(b'"'):
         return quoted(cell)
     if cell and b'"' not in cell and one_in(chosen, 30):  # what follows the quotes belongs to it
         at = chosen.randrange(len(cell) + 1)
@@ -259,7 +259,9 @@ class FileWriter:
             text += self._header(text)
         mixed = one_in(chosen, 10)
         many = len(rows) > 5000
-        for cells in rows:
+        for at, cells in enumerate(rows):
+            if at == 0 and made.is_table:  # it must not have a CR outside of quotes
+                cells = tuple(cell.replace(b"\r", b"") for cell in cells)
             raw, fields = self._row(cells, many=many)
             end = chosen.choice([b"\n", b"\r\n"]) if mixed and made.begun else made.end
             made.begun = True
@@ -297,7 +299,9 @@ class FileWriter:
         last = made.records[-1]
         if not last.raw:
             return  # without its end it is no record
-        if last.end == b"\r\n" and (one_in(self._chosen, 2) or only):
+        if last.end == b"\r\n" and only:
+            return  # it may be the row whose end others get
+        if last.end == b"\r\n" and one_in(self._chosen, 2):
             del text[-1:]
             return
         del text[-len(last.end) :]

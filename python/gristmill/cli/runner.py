@@ -118,7 +118,7 @@ def check_paths(command: str, values: Mapping[str, Value]) -> None:
         value = values[option.name]
         if value == "" and option.kind == "path":
             raise Refused(f"the path of {_shown(option)} is empty", "name a file or a directory")
-        if isinstance(value, tuple) and "" in value:
+        if option.kind in ("paths", "path_list") and isinstance(value, tuple) and "" in value:
             raise Refused(f"a path of {_shown(option)} is empty", "name a file or a directory")
         given = value if isinstance(value, tuple) else (value,)
         if "-" in given and _reads_files_alone(command, option):
