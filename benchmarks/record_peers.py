@@ -11,7 +11,13 @@ from pathlib import Path
 
 from peers import connection, durable
 
-TYPES = {"id": "VARCHAR", "city": "VARCHAR", "customer": "VARCHAR", "amount": "BIGINT", "note": "VARCHAR"}
+TYPES = {
+    "id": "VARCHAR",
+    "city": "VARCHAR",
+    "customer": "VARCHAR",
+    "amount": "BIGINT",
+    "note": "VARCHAR",
+}
 QUERIES = {
     "distinct": "SELECT DISTINCT ON (id) * FROM orders",
     "group": "SELECT city, count(*), sum(amount) AS amount_sum FROM orders GROUP BY city",
@@ -27,7 +33,9 @@ def by_duckdb(what: str, orders: Path, output: Path, memory: int) -> None:
     columns = f"header = true, columns = {TYPES}"
     customers = orders.with_name("customers.csv")
     database.execute(f"CREATE VIEW orders AS SELECT * FROM read_csv('{orders}', {columns})")
-    database.execute(f"CREATE VIEW customers AS SELECT * FROM read_csv('{customers}', header = true)")
+    database.execute(
+        f"CREATE VIEW customers AS SELECT * FROM read_csv('{customers}', header = true)"
+    )
     query = QUERIES[what].replace("count(*)", "count(*) AS count")
     database.execute(f"COPY ({query}) TO '{output}' (FORMAT csv, HEADER true)")
 

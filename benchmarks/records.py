@@ -6,13 +6,13 @@
     top        the hundred dearest                    against DuckDB, Polars
     shuf       rows in a random order; lines          against DuckDB, Polars; GNU shuf
 
-    python benchmarks/records.py --peers PYTHON                       all of it
-    python benchmarks/records.py join --size 20 --keys 1000 --rounds 1  a try: 20 MB instead of 1 GB
+    python benchmarks/records.py --peers PYTHON                         all of it
+    python benchmarks/records.py join --size 20 --keys 1000 --rounds 1   a try: 20 MB, not 1 GB
 
 The input is a CSV file of orders: an id, of `--keys` different ones, a city, a customer, an amount,
-a note, which may have quotes. Each program is a process of its own, timed from outside, in turn with
-the others. What must be the same for all is what their outputs share: the rows themselves where they
-are defined, else how many there are. The tables go to benchmarks/results.
+a note, which may have quotes. Each program is a process of its own, timed from outside, in turn
+with the others. All outputs must have the same rows where these are defined, else as many. The
+tables go to benchmarks/results.
 """
 
 import argparse
@@ -85,19 +85,25 @@ def sorted_rows(path: Path) -> bytes:
     return b"".join(sorted(path.read_bytes().replace(b'""', b"").replace(b'"', b"").splitlines()))
 
 
-def of_table(inputs: Inputs, what: str, words: list[str | Path]) -> dict[str, tuple[list[str | Path], Path]]:
+def of_table(
+    inputs: Inputs, what: str, words: list[str | Path]
+) -> dict[str, tuple[list[str | Path], Path]]:
     """Programs that read the table; ours has these words."""
     ours = inputs.folder / "ours"
     command = [GRISTMILL, *words, "-o", ours, "--memory", MEMORY]
     programs = {"gristmill": (command, ours)}
-    for peer in PEERS if inputs.peers else ():
+    if inputs.peers is None:
+        return programs
+    for peer in PEERS:
         out = inputs.folder / peer
         named = [inputs.peers, HERE / "record_peers.py", f"{peer}-{what}"]
         programs[peer] = ([*named, inputs.orders, out, MEMORY_BYTES], out)
     return programs
 
 
-def of_lines(inputs: Inputs, ours: list[str | Path], gnu: list[str | Path]) -> dict[str, tuple[list[str | Path], Path]]:
+def of_lines(
+    inputs: Inputs, ours: list[str | Path], gnu: list[str | Path]
+) -> dict[str, tuple[list[str | Path], Path]]:
     """Ours and GNU's, which read the lines."""
     out, theirs = inputs.folder / "ours", inputs.folder / "theirs"
     command = [GRISTMILL, *ours, inputs.lines, "-o", out, "--memory", MEMORY]
@@ -142,7 +148,7 @@ CELLS = {"distinct": distinct, "group": group, "join": join, "top": top, "shuf":
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description="The commands over tables and lines")
     parser.add_argument("cells", nargs="*", default=[*CELLS], help=", ".join(CELLS))
     parser.add_argument("--size", type=int, default=1000, help="MB of orders (1000)")
     parser.add_argument("--keys", type=int, default=10_000_000, help="different ids (10,000,000)")

@@ -1,4 +1,4 @@
-"""What must come of a job over records: records in an order, as standard output, a file or parts."""
+"""What must come of a job over records: records in an order, on standard output or in files."""
 
 import random
 
@@ -19,7 +19,12 @@ def answered(
 ) -> Case:
     """A case of a command whose output is a header and records, which have their ends."""
     options, output, has_parts = run_options(chosen, parts=parts)
-    words = [*command, *inputs[0].options, *options, *(word for one in inputs for word in one.words)]
+    words = [
+        *command,
+        *inputs[0].options,
+        *options,
+        *(word for one in inputs for word in one.words),
+    ]
     files = {path: data for one in inputs for path, data in one.files.items()}
     if any(one.is_wrong for one in inputs):
         return Case(words, [], files, output=output, wanted=Outcome(1))

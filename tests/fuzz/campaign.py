@@ -4,10 +4,10 @@
                                           └──▶ target/fuzz/NAME-SEED-NUMBER/reproduce.sh; an error
 
 What must come of a case says another program, or an oracle that drew the case and knows it. A case
-is a function of seed and number alone. FUZZ_MINUTES is the time of all campaigns of a file together.
-Where it is not set, each takes a minute and at most so many cases (`CASES_MAX`, if it has no number
-of its own), so that a fast machine tries nothing that others have not tried. FUZZ_SEED is a number,
-or `new`; FUZZ_CASE runs one case alone.
+is a function of seed and number alone. FUZZ_MINUTES is the time of all campaigns against programs.
+Where it is not set, each takes a minute and at most `CASES_MAX` cases, so that a fast machine tries
+nothing that others have not tried. FUZZ_CASES is the number of cases of all campaigns against
+oracles. FUZZ_SEED is a number, or `new`; FUZZ_CASE runs one case alone.
 """
 
 import json
@@ -192,7 +192,7 @@ def drawn(name: str, draw: Draw, of_seed: int, number: int) -> Case:
 def campaign(
     name: str, draw: Draw, folder: Path, *, for_s: float, of_seed: int, most: int | None = None
 ) -> int:
-    """Run cases until the time is over, or so many; returns how many. One that differs is an error."""
+    """Run cases until the time is over, or so many; tells how many. A difference is an error."""
     only = os.environ.get("FUZZ_CASE", "")
     until_s = time.monotonic() + for_s
     number = int(only) if only else 0

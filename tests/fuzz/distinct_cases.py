@@ -1,12 +1,11 @@
-"""`distinct` against a dict of keys: which record of each stays, how often it occurs, in which order."""
+"""`distinct` against a dict of keys: which record of each stays, how often it occurs, where."""
 
 import random
-from collections.abc import Callable
 
 from tests.fuzz.answers import answered, refused
 from tests.fuzz.campaign import Case
 from tests.fuzz.inputs import Input, Record, input_of, one_in
-from tests.fuzz.keys import drawn_keys
+from tests.fuzz.keys import Code, drawn_keys
 
 __all__ = ["distinct_case"]
 
@@ -15,7 +14,9 @@ INPUT_ORDER = False
 
 
 def distinct_case(chosen: random.Random) -> Case:
-    kinds = [chosen.choice(["word", "few", "text", "number"]) for _ in range(chosen.randrange(1, 5))]
+    kinds = [
+        chosen.choice(["word", "few", "text", "number"]) for _ in range(chosen.randrange(1, 5))
+    ]
     made = input_of(chosen, kinds, large=one_in(chosen, 150))
     options, key = drawn_keys(chosen, made, descending=False)
     keep = chosen.choice(["", "", "first", "last"])
@@ -27,20 +28,21 @@ def distinct_case(chosen: random.Random) -> Case:
     command = ["distinct", *options]
     if once and repeated:
         return refused(command, made)
-    kept: dict[object, list[Record]] = {}
+    found: dict[Code, list[Record]] = {}
     for record in made.records:
-        kept.setdefault(key(record), []).append(record)
-    groups = [
-        (records[-1 if keep == "last" else 0], len(records), code)
-        for code, records in kept.items()
-        if not (once and len(records) > 1) and not (repeated and len(records) == 1)
+        found.setdefault(key(record), []).append(record)
+    in_order = found if INPUT_ORDER and not is_sorted else sorted(found)
+    kept = [
+        (found[code][-1 if keep == "last" else 0], len(found[code]))
+        for code in in_order
+        if not (once and len(found[code]) > 1) and not (repeated and len(found[code]) == 1)
     ]
-    place: Callable[[tuple[Record, int, object]], object] = lambda one: (one[0].file, one[0].offset)
-    groups.sort(key=place if INPUT_ORDER and not is_sorted else lambda one: one[2])  # type: ignore[reportArgumentType]
+    if INPUT_ORDER and not is_sorted:
+        kept.sort(key=lambda one: (one[0].file, one[0].offset))
     header = made.header
     if counts and header:
         header = with_count(made, header.removesuffix(made.end), made.end, b"count")
-    written = [counted(made, record, count) if counts else record.whole for record, count, _ in groups]
+    written = [counted(made, record, count) if counts else record.whole for record, count in kept]
     return answered(chosen, command, [made], header, written, parts=not is_sorted)
 
 

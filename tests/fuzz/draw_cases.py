@@ -1,6 +1,6 @@
-"""`sample` and `shuf` against the random keys that the guide describes, and `split` against its names.
+"""`sample` and `shuf` against the random keys that the guide describes; `split` against its names.
 
-    seed ──SHA-256, 8 bytes──▶ seed of XXH3; number of the file, offset ──XXH3──▶ 128 bits
+seed ──SHA-256, 8 bytes──▶ seed of XXH3; number of the file, offset ──XXH3──▶ 128 bits
 """
 
 import hashlib
@@ -9,7 +9,7 @@ from functools import partial
 
 from tests.fuzz.answers import answered
 from tests.fuzz.campaign import Case, Outcome
-from tests.fuzz.groups import by_words, groups_of
+from tests.fuzz.groups import NO_COLUMNS, by_words, groups_of
 from tests.fuzz.inputs import Input, Record, input_of, one_in, run_options
 
 __all__ = ["sample_case", "shuf_case", "split_case"]
@@ -76,7 +76,7 @@ def whole_lines(made: Input) -> Input:
 def sample_case(chosen: random.Random) -> Case:
     made = drawn_input(chosen)
     options, seed = drawn_seed(chosen)
-    by = by_words(chosen, made) if one_in(chosen, 2) else ([], [])
+    by = by_words(chosen, made) if one_in(chosen, 2) else NO_COLUMNS
     if not by[0]:
         made = whole_lines(made)
     if one_in(chosen, 2):
@@ -116,7 +116,14 @@ def split_case(chosen: random.Random) -> Case:
         files[name] = made.header + b"".join(record.whole for record in records)
     options, _, _ = run_options(chosen, parts=False)
     options = options[: options.index("-o")] if "-o" in options else options
-    command = ["split", *by, *([] if suffix is None else ["--suffix", suffix]), "--no-sync", *made.options, *options]
+    command = [
+        "split",
+        *by,
+        *([] if suffix is None else ["--suffix", suffix]),
+        "--no-sync",
+        *made.options,
+        *options,
+    ]
     wanted = Outcome(1) if made.is_wrong else Outcome(0, b"", files)
     words = [*command, *made.words, "out"]
     return Case(words, [], made.files, output="out", wanted=wanted, has_report=True)

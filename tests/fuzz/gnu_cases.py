@@ -4,7 +4,6 @@ import random
 
 from tests.fuzz.campaign import Case
 from tests.fuzz.cases import sort_case
-from tests.fuzz.inputs import one_in
 
 from gristmill.names import quote
 
@@ -21,7 +20,8 @@ def of_sort(chosen: random.Random, letters: set[str]) -> tuple[list[str], Case]:
         options = [
             word
             for word in case.ours[1:]
-            if word[:2] in ("-k", "-t") or (word[0] == "-" and set(word[1:]) <= letters and len(word) > 1)
+            if word[:2] in ("-k", "-t")
+            or (word[0] == "-" and set(word[1:]) <= letters and len(word) > 1)
         ]
         if case.files and "names" not in case.files and "-z" not in case.ours:
             return options, case

@@ -7,13 +7,24 @@ from decimal import Decimal
 from fractions import Fraction
 
 from tests.fuzz.answers import answered
-from tests.fuzz.campaign import Case, Outcome
-from tests.fuzz.groups import by_words, cell_of, column_words, groups_of
+from tests.fuzz.campaign import Case
+from tests.fuzz.groups import NO_COLUMNS, by_words, cell_of, groups_of
 from tests.fuzz.inputs import Column, Input, Record, input_of, one_in
 
 __all__ = ["group_case"]
 
-FIGURES = ["count", "sum", "mean", "min", "max", "median", "percentile", "distinct", "first", "last"]
+FIGURES = [
+    "count",
+    "sum",
+    "mean",
+    "min",
+    "max",
+    "median",
+    "percentile",
+    "distinct",
+    "first",
+    "last",
+]
 CELLS_AS_WRITTEN = False
 """Whether --min and --max give a cell as it stands; else a number as it is written in one way."""
 
@@ -24,7 +35,7 @@ PERCENTS = ["0", "1", "50", "90", "95", "99.9", "100"]
 def group_case(chosen: random.Random) -> Case:
     kinds = ["few", chosen.choice(["word", "text"]), chosen.choice(["whole", "small"]), "small"]
     made = input_of(chosen, kinds, large=one_in(chosen, 150))
-    by = by_words(chosen, made) if not one_in(chosen, 8) else ([], [])
+    by = by_words(chosen, made) if not one_in(chosen, 8) else NO_COLUMNS
     asked = asked_figures(chosen, made)
     words = [word for _, _, _, given in asked for word in given]
     columns = [column for column in asked if column[0] != "count" or column[1] is None]
@@ -56,7 +67,9 @@ def asked_figures(chosen: random.Random, made: Input) -> list[Figure]:
         of_numbers = name in OF_NUMBERS and not one_in(chosen, 20)
         of_numbers = of_numbers or name in ("min", "max")
         column = made.columns[2] if of_numbers else chosen.choice(made.columns)
-        if name == "mean" and of_numbers:  # of a number below 2^49 all programs write the same digits
+        if (
+            name == "mean" and of_numbers
+        ):  # of a number below 2^49 all programs write the same digits
             column = made.columns[3]
         percent = chosen.choice(PERCENTS) if name == "percentile" else ""
         word = f"{percent}:{column.word}" if percent else column.word
@@ -106,9 +119,11 @@ def figure_of(records: list[Record], name: str, column: Column | None, percent: 
 
 def extreme(cells: list[bytes], name: str) -> bytes:
     """Text is below all numbers."""
+
     def order(cell: bytes) -> tuple[int, int, bytes]:
         value = number(cell)
         return (0, 0, cell) if value is None else (1, value, b"")
+
     found = (min if name == "min" else max)(cells, key=order)
     value = number(found)
     return found if value is None else b"%d" % value

@@ -4,7 +4,11 @@ import random
 
 from tests.fuzz.inputs import Cells, Column, Input, Record, one_in
 
-__all__ = ["by_words", "cell_of", "column_words", "groups_of"]
+__all__ = ["NO_COLUMNS", "by_words", "cell_of", "column_words", "groups_of"]
+
+
+NO_COLUMNS: tuple[list[str], list[Column]] = ([], [])
+"""The words that name no column, and no column."""
 
 
 def by_words(

@@ -1,9 +1,9 @@
-"""Inputs of jobs over records, drawn at random: tables and lines, of which an oracle knows each record.
+"""Inputs of jobs over records, drawn at random; of each record an oracle knows what it says.
 
-    columns, cells ──▶ rows as they stand: quotes, ends ──▶ files, some compressed, some in a directory
+    columns, cells ──▶ rows as they stand: quotes, ends ──▶ files, compressed or not
 
-Nothing here reads a table: what a row says is known before it is written, so that an oracle needs no
-parser that might err as the program does.
+Nothing here reads a table: what a row says is known before it is written. So an oracle needs no
+parser, which might err as the program does.
 """
 
 import gzip
@@ -18,12 +18,43 @@ Cells = tuple[bytes, ...]
 MARK = b"\xef\xbb\xbf"
 
 TEXTS = [
-    *(b"", b"", b"a", b"b", b"A", b"B", b"aa", b" a", b"a ", b'"', b'""', b'a"b', b",", b";", b"\t"),
+    *(
+        b"",
+        b"",
+        b"a",
+        b"b",
+        b"A",
+        b"B",
+        b"aa",
+        b" a",
+        b"a ",
+        b'"',
+        b'""',
+        b'a"b',
+        b",",
+        b";",
+        b"\t",
+    ),
     *(b"\n", b"x\r\ny", b"a\rb", b"\xff", b"\xc3\xa4", b"\0", b"\x01", b",\n", b'","', b"0", b"~"),
 ]
 WORDS = [b"", b"a", b"b", b"A", b"B", b"ab", b"a b", b"\xc3\x84", b"\xff", b"1", b"1.0", b"01"]
 NUMBERS = [
-    *(b"0", b"-0", b"1", b"01", b"+1", b"1.0", b" 1", b"1 ", b"-1", b"2", b"10", b"9", b"1e1", b".5"),
+    *(
+        b"0",
+        b"-0",
+        b"1",
+        b"01",
+        b"+1",
+        b"1.0",
+        b" 1",
+        b"1 ",
+        b"-1",
+        b"2",
+        b"10",
+        b"9",
+        b"1e1",
+        b".5",
+    ),
     *(b"0.5", b"-.5", b"5.", b"1E2", b"1e-2", b"100", b"-2.50", b"9007199254740993", b"", b""),
     *(b"18446744073709551616", b"-18446744073709551617", b"123456789012345678901234567890"),
 ]
@@ -80,7 +111,7 @@ class Input:
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
     words: list[str] = field(default_factory=list[str])
     is_wrong: bool = False
-    """Whether a row has too many fields."""
+    """Whether something in it is an error."""
     begun: bool = False
     """Whether a row was written, whose end is that of rows without one."""
 
@@ -120,9 +151,7 @@ def row_of(chosen: random.Random, cells: Cells, separator: bytes) -> bytes:
     return separator.join(field_of(chosen, cell, separator) for cell in cells)
 
 
-def line_of(
-    chosen: random.Random, cells: Cells, separator: bytes | None
-) -> tuple[bytes, Cells]:
+def line_of(chosen: random.Random, cells: Cells, separator: bytes | None) -> tuple[bytes, Cells]:
     """A line with such fields, and the fields that it then has."""
     if separator is not None:
         cells = tuple(cell.replace(b"\n", b"").replace(separator, b"") for cell in cells)
@@ -161,7 +190,9 @@ ROWS_AT_MOST = [0, 1, 2, 5, 20, 20, 60, 300, 300, 2000]
 LARGE_BYTES = 9_000_000
 
 
-def rows_of_cells(chosen: random.Random, kinds: list[str], most: int, *, large: bool) -> list[Cells]:
+def rows_of_cells(
+    chosen: random.Random, kinds: list[str], most: int, *, large: bool
+) -> list[Cells]:
     """Rows; a large input repeats some, to have more bytes than a task reads."""
     draws = [KINDS[kind] for kind in kinds]
     most = min(chosen.choice(ROWS_AT_MOST), most)
@@ -187,7 +218,8 @@ def input_of(
 ) -> Input:
     """An input whose columns are of these kinds: a table, or lines with fields.
 
-    It has so many records at most, or is `large`: it has more bytes than a task reads. One that is `like` another is read by the same options, and never has a row that is wrong.
+    It has so many records at most, or is `large`: it has more bytes than a task reads. One that is
+    `like` another is read by the same options, and never has a row that is wrong.
     """
     kinds = [*kinds, "long"] if large else kinds
     made = form(chosen) if like is None else like_of(like)
@@ -198,8 +230,7 @@ def input_of(
     writer = FileWriter(chosen, made)
     texts = [writer.file(share) for share in shares]
     if like is None and made.is_table and len(made.records) > 1 and one_in(chosen, 25):
-        made.is_wrong = True
-        skipped(chosen, made, texts)
+        spoiled(chosen, made, texts)
     put_files(chosen, made, texts, name)
     return made
 
@@ -260,9 +291,7 @@ class FileWriter:
         mixed = one_in(chosen, 10)
         many = len(rows) > 5000
         for at, cells in enumerate(rows):
-            if at == 0 and made.is_table:  # it must not have a CR outside of quotes
-                cells = tuple(cell.replace(b"\r", b"") for cell in cells)
-            raw, fields = self._row(cells, many=many)
+            raw, fields = self._row(without_returns(cells) if at == 0 else cells, many=many)
             end = chosen.choice([b"\n", b"\r\n"]) if mixed and made.begun else made.end
             made.begun = True
             if not made.is_table and end == b"\r\n":
@@ -308,6 +337,11 @@ class FileWriter:
         made.records[-1] = replace(last, end=made.end)
 
 
+def without_returns(cells: Cells) -> Cells:
+    """The cells of a first row, which must have no CR outside of quotes."""
+    return tuple(cell.replace(b"\r", b"") for cell in cells)
+
+
 def with_return(raw: bytes, fields: Cells, options: list[str]) -> tuple[bytes, Cells, bytes]:
     """A line with a CR, which is a part of its last field."""
     if options or (fields and raw.endswith(fields[-1])):
@@ -315,13 +349,21 @@ def with_return(raw: bytes, fields: Cells, options: list[str]) -> tuple[bytes, C
     return raw + b"\r", (*fields, b"\r"), b"\n"
 
 
-def skipped(chosen: random.Random, made: Input, texts: list[bytes]) -> None:
-    """Give the last row of all a field more; at times it may be left out."""
+def spoiled(chosen: random.Random, made: Input, texts: list[bytes]) -> None:
+    """Spoil the last row: too many fields or too few, a quote that stays open, another header."""
     last = made.records[-1]
-    texts[last.file] = texts[last.file][: last.offset] + last.raw + made.separator + b"z"
-    for later in range(last.file + 1, len(texts)):
-        texts[later] = b""
-    if one_in(chosen, 2):
+    how = chosen.choice(["more", "more", "fewer", "quote", "header"])
+    row = last.raw + made.separator + b"z"
+    if how == "quote":
+        row = last.raw + made.separator + b'"z'
+    elif how == "fewer" and len(last.cells) > 1:
+        row = field_of(chosen, last.cells[0], made.separator)
+    elif how == "header" and made.has_names():
+        row = last.raw
+        texts.append(b"other" + made.end)
+    texts[last.file] = texts[last.file][: last.offset] + row + b"\n"
+    made.is_wrong = True
+    if how in ("more", "fewer") and one_in(chosen, 2):
         made.is_wrong = False
         made.records.pop()
         made.options = [*made.options, "--skip-bad", f"{chosen.randrange(1, 4)}"]
@@ -330,30 +372,45 @@ def skipped(chosen: random.Random, made: Input, texts: list[bytes]) -> None:
 def put_files(chosen: random.Random, made: Input, texts: list[bytes], name: str) -> None:
     """Give the files names, and say which words name all of them in this order."""
     in_folder = len(texts) > 1 and (name != "in" or one_in(chosen, 2))
-    letters = "abc" if in_folder else chosen.sample("abc", 3)
+    letters = "abcd" if in_folder else chosen.sample("abcd", 4)
     for letter, text in zip(letters, texts, strict=False):
         path = f"{name}/{letter}" if in_folder else f"{name}-{letter}"
         if one_in(chosen, 6):
-            path, text = f"{path}.gz", gzip.compress(text, 1, mtime=0)
-        made.files[path] = text
+            path += ".gz"
+        made.files[path] = gzip.compress(text, 1, mtime=0) if path.endswith(".gz") else text
         made.words.append(path)
     if in_folder:
         made.words = [name]
-        made.files |= {f"{name}/_no": b"no,\"", f"{name}/.no": b"no"} if one_in(chosen, 3) else {}
+        made.files |= {f"{name}/_no": b'no,"', f"{name}/.no": b"no"} if one_in(chosen, 3) else {}
 
 
 # --- how a job runs ---
 
 
 def run_options(chosen: random.Random, *, parts: bool = True) -> tuple[list[str], str, bool]:
-    """Options that change nothing in the records; the output that they name, and whether it has parts."""
+    """Options that change no record; the output that they name, and whether it has parts."""
     memory, workers = chosen.choice(
-        [("", ""), ("24M", ""), ("24M", "1"), ("30M", "2"), ("30M", "3"), ("64M", ""), ("200M", "3")]
+        [
+            ("", ""),
+            ("24M", ""),
+            ("24M", "1"),
+            ("30M", "2"),
+            ("30M", "3"),
+            ("64M", ""),
+            ("200M", "3"),
+        ]
     )
-    options = [*(["--memory", memory] if memory else []), *(["--workers", workers] if workers else [])]
+    options = [
+        *(["--memory", memory] if memory else []),
+        *(["--workers", workers] if workers else []),
+    ]
     options += ["--runner", "processes"] if memory in ("", "200M") and one_in(chosen, 50) else []
     if parts and one_in(chosen, 6):
-        return [*options, "--parts", f"{chosen.randrange(1, 5)}", "-o", "out", "--no-sync"], "out", True
+        return (
+            [*options, "--parts", f"{chosen.randrange(1, 5)}", "-o", "out", "--no-sync"],
+            "out",
+            True,
+        )
     if one_in(chosen, 3):
         return [*options, "-o", "out", "--no-sync"], "out", False
     return options, "", False

@@ -22,13 +22,18 @@ def join_case(chosen: random.Random) -> Case:
     count = chosen.choice([1, 1, 1, 2])
     keys = [(chosen.choice(left.columns), chosen.choice(right.columns)) for _ in range(count)]
     words = [by_word(one, other) for one, other in keys]
-    options = ["--by", ",".join(words)] if one_in(chosen, 2) else [w for word in words for w in ("--by", word)]
+    options = (
+        ["--by", ",".join(words)]
+        if one_in(chosen, 2)
+        else [w for word in words for w in ("--by", word)]
+    )
     how = chosen.choice(KINDS)
     empty = chosen.choice(["-", "a,b", '"', "NULL"]) if left.is_table and one_in(chosen, 3) else ""
-    options += [*(["--empty", empty] if empty else []), *(["--how", how] if how != "inner" or one_in(chosen, 2) else [])]
-    if not left.header and left.has_names() or not left.records and not left.has_names():
-        left.end = right.end  # nothing is known of it
-    if left.is_table and not left.begun:
+    options += [
+        *(["--empty", empty] if empty else []),
+        *(["--how", how] if how != "inner" or one_in(chosen, 2) else []),
+    ]
+    if left.is_table and not left.begun:  # nothing is known of it
         left.end = right.end if right.begun else b"\n"
     if how in ("semi", "anti"):
         header, rows = selected(left, right, keys, how)

@@ -1,4 +1,4 @@
-"""Keys of records, as an oracle compares them: text, letters of both cases, numbers; of lines, those of GNU sort."""
+"""Keys of records, as an oracle compares them: text, letters of both cases, numbers."""
 
 import random
 import re
@@ -9,28 +9,31 @@ from typing import Any
 
 from tests.fuzz.inputs import Input, Record, one_in
 
-__all__ = ["drawn_keys"]
+__all__ = ["Code", "Key", "drawn_keys"]
 
-Key = Callable[[Record], Any]
+Code = Any
+"""What compares with others of its kind."""
 
-UPPER = bytes(range(256)).upper()
+Key = Callable[[Record], Code]
 
 
-def as_text(cell: bytes) -> Any:
+def as_text(cell: bytes) -> Code:
     return cell
 
 
-def as_letters(cell: bytes) -> Any:
+def as_letters(cell: bytes) -> Code:
     return cell.upper()
 
 
-def as_number(cell: bytes) -> Any:
+def as_number(cell: bytes) -> Code:
     """The number that a cell begins with, as C reads it; what begins with none comes first."""
-    found = re.match(rb"[ \t\n\v\f\r]*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)", cell)
+    found = re.match(
+        rb"[ \t\n\v\f\r]*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)", cell
+    )
     return (1, Fraction(Decimal(found[1].decode()))) if found else (0, Fraction())
 
 
-def as_plain_number(cell: bytes) -> Any:
+def as_plain_number(cell: bytes) -> Code:
     """The same as `sort -n` reads it: no plus, no exponent; none is zero."""
     found = re.match(rb"[ \t\n]*(-?[0-9]*(?:\.[0-9]*)?)", cell)
     digits = found[1].decode() if found else ""
@@ -40,7 +43,7 @@ def as_plain_number(cell: bytes) -> Any:
 class Descending:
     """A value that compares the other way round."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Code) -> None:
         self.value = value
 
     def __lt__(self, other: "Descending") -> bool:
@@ -60,17 +63,21 @@ def drawn_keys(chosen: random.Random, made: Input, *, descending: bool) -> tuple
     return keys_of_lines(chosen, made, descending=descending)
 
 
-def keys_of_rows(
-    chosen: random.Random, made: Input, *, descending: bool
-) -> tuple[list[str], Key]:
+def keys_of_rows(chosen: random.Random, made: Input, *, descending: bool) -> tuple[list[str], Key]:
     if one_in(chosen, 4):
         return [], lambda record: record.cells
     columns = [chosen.choice(made.columns) for _ in range(chosen.choice([1, 1, 2, 3]))]
     named: list[str] = []
-    reads: list[tuple[int, Callable[[bytes], Any], bool]] = []
+    reads: list[tuple[int, Callable[[bytes], Code], bool]] = []
     for column in columns:
         word, read = chosen.choice(
-            [("", as_text), ("", as_text), (":text", as_text), (":nocase", as_letters), (":num", as_number)]
+            [
+                ("", as_text),
+                ("", as_text),
+                (":text", as_text),
+                (":nocase", as_letters),
+                (":num", as_number),
+            ]
         )
         down = descending and one_in(chosen, 3)
         named.append(column.word + word + (":desc" if down else ""))
@@ -84,9 +91,7 @@ def keys_of_rows(
     )
 
 
-def keys_of_lines(
-    chosen: random.Random, made: Input, *, descending: bool
-) -> tuple[list[str], Key]:
+def keys_of_lines(chosen: random.Random, made: Input, *, descending: bool) -> tuple[list[str], Key]:
     letters = chosen.choice(["", "", "", "n", "f"])
     read = {"": as_text, "n": as_plain_number, "f": as_letters}[letters]
     down = descending and one_in(chosen, 3)
@@ -98,7 +103,7 @@ def keys_of_lines(
         options += ["-k", f"{first},{last}"]
     separator = made.separator
 
-    def key(record: Record) -> Any:
+    def key(record: Record) -> Code:
         fields = record.raw.split(separator)[first - 1 : last] if first else [record.raw]
         found = read(separator.join(fields))
         return Descending(found) if down else found

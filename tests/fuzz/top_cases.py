@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.fuzz.answers import answered
 from tests.fuzz.campaign import Case
-from tests.fuzz.groups import by_words, groups_of
+from tests.fuzz.groups import NO_COLUMNS, by_words, groups_of
 from tests.fuzz.inputs import Record, input_of, one_in
 from tests.fuzz.keys import Key, drawn_keys
 
@@ -13,13 +13,15 @@ __all__ = ["top_case"]
 
 
 def top_case(chosen: random.Random) -> Case:
-    kinds = [chosen.choice(["word", "few", "text", "number"]) for _ in range(chosen.randrange(1, 5))]
+    kinds = [
+        chosen.choice(["word", "few", "text", "number"]) for _ in range(chosen.randrange(1, 5))
+    ]
     made = input_of(chosen, kinds, large=one_in(chosen, 150))
     options, key = drawn_keys(chosen, made, descending=True)
     number = chosen.choice([1, 1, 2, 3, 5, 10, 100, 10_000])
     ties = chosen.choice(["", "", "first", "all", "all"])
     options += ["--ties", ties] if ties else []
-    by = by_words(chosen, made) if one_in(chosen, 2) else ([], [])
+    by = by_words(chosen, made) if one_in(chosen, 2) else NO_COLUMNS
     written = [
         record.whole
         for _, records in groups_of(made, by[1])

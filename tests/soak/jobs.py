@@ -1,4 +1,4 @@
-"""Jobs over tables and lines, drawn at random: they keep to their memory, and may be killed at any moment.
+"""Jobs over tables and lines, drawn at random: within their memory, and killed at any moment.
 
     seed, number ──▶ Job ──▶ with much memory: the bytes that are wanted
                          ├─▶ with its own: the same bytes; its peak is within --memory
@@ -87,7 +87,10 @@ def rows(chosen: random.Random) -> str:
 
 
 def distinct(chosen: random.Random) -> Words:
-    how = [*some(chosen, "--count", "--keep last"), *chosen.choice([[], [], ["--once"], ["--repeated"]])]
+    how = [
+        *some(chosen, "--count", "--keep last"),
+        *chosen.choice([[], [], ["--once"], ["--repeated"]]),
+    ]
     how += parted(chosen)
     if chosen.randrange(3) == 0:
         return ("distinct", *how, *chosen.choice([[], ["-f"], ["-t,", "-k2,2"]])), ("lines",)
@@ -97,7 +100,9 @@ def distinct(chosen: random.Random) -> Words:
 
 def group(chosen: random.Random) -> Words:
     by = chosen.choice(["id", "few", "many", "few,word"])
-    figures = some(chosen, "--count", "--sum number", "--mean number", "--min number", "--first text")
+    figures = some(
+        chosen, "--count", "--sum number", "--mean number", "--min number", "--first text"
+    )
     figures += some(chosen, "--last text") if by != "few" else some(chosen, "--max id")
     figures += some(chosen, "--distinct word", "--median number") if by == "many" else []
     return ("group", "--csv", "--by", by, *figures, *parted(chosen)), (rows(chosen),)
@@ -131,7 +136,9 @@ def top(chosen: random.Random) -> Words:
     number = chosen.choice(["1", "10", "5000"])
     by = chosen.choice([[], ["--by", "few"], ["--by", "many"], ["--by", "id"]])
     parts = ["--parts", "3"] if by and chosen.randrange(3) == 0 else []
-    return ("top", number, "--csv", "--key", key, *by, *some(chosen, "--ties all"), *parts), (rows(chosen),)
+    return ("top", number, "--csv", "--key", key, *by, *some(chosen, "--ties all"), *parts), (
+        rows(chosen),
+    )
 
 
 # --- inputs ---
@@ -158,7 +165,9 @@ def made_inputs(folder: Path, size: int) -> None:
     (folder / "tables/b.csv").write_text(header + "".join(table[third:-third]))
     last = (header + "".join(table[-third:])).encode()
     (folder / "tables/c.csv.gz").write_bytes(gzip.compress(last, 1))
-    lines = (f"{chosen.getrandbits(chosen.choice([10, 60])):x},{at % 9999}\n" for at in range(count))
+    lines = (
+        f"{chosen.getrandbits(chosen.choice([10, 60])):x},{at % 9999}\n" for at in range(count)
+    )
     (folder / "lines").write_text("".join(lines))
     keys = [row.partition(",")[0] for row in table[::7]] + [f"{at:x}" for at in range(1 << 13)]
     chosen.shuffle(keys)
