@@ -60,20 +60,22 @@ AGAINST := HEAD~1
 test-nfs: build $(VENV)/.develop ## run the tests of NFS: two emulated machines, and a server (root, on Debian; CONTRIBUTING.md)
 	$(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER tests/nfs
 
-soak: build $(VENV)/.develop ## kill nodes of a cluster, and disturb jobs of two users, at random moments: an hour or two (KILLS=3 FAULTS=20: fewer)
-	KILLS=$(KILLS) FAULTS=$(FAULTS) $(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER --capture no tests/soak
+soak: build $(VENV)/.develop ## kill nodes of a cluster, disturb jobs of two users, kill jobs over tables, at random moments: an hour or two (KILLS=3 FAULTS=20 JOBS=10: fewer)
+	KILLS=$(KILLS) FAULTS=$(FAULTS) JOBS=$(JOBS) $(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER --capture no tests/soak
 
 KILLS := 20
 FAULTS := 200
+JOBS := 100
 
-fuzz: build $(VENV)/.develop ## compare sort and grep with GNU's and ripgrep's for an hour, and 2,000 tables with their readers, at random (MINUTES=10: less)
+fuzz: build $(VENV)/.develop ## compare sort and grep with GNU's and ripgrep's for an hour, 10,000 jobs over tables and lines with oracles, 2,000 tables with their readers, at random (MINUTES=10 CASES=500: less)
 	@seed=$(or $(SEED),$$($(BIN)/python -c 'import random; print(random.SystemRandom().randrange(1, 1 << 32))')); \
 	echo "SEED=$$seed draws these cases again"; \
 	GNU_KEYS_SETS=10000 GNU_KEYS_SEED=$$seed cargo test --locked --release --package gristmill-gnu-keys --test differential && \
-	export FUZZ_MINUTES=$(MINUTES) FUZZ_SEED=$$seed FUZZ_TABLES=2000 && \
+	export FUZZ_MINUTES=$(MINUTES) FUZZ_CASES=$(CASES) FUZZ_SEED=$$seed FUZZ_TABLES=2000 && \
 	$(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -o timeout=0 -r fER tests/fuzz tests/mapreduce/test_one_schema.py
 
 MINUTES := 60
+CASES := 10000
 
 # Tests of clusters and of killed jobs wait most of their time, so there are more processes than cores.
 # Which tests stay together: tests/conftest.py.

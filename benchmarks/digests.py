@@ -77,7 +77,13 @@ def commands(rows: Rows) -> Found:
     return {"rows": "\n".join(shown)}
 
 
-PROGRAMS = {**NAMES, "device": "the device: direct reads", "ripgrep": "ripgrep"}
+PROGRAMS = {
+    **NAMES,
+    "device": "the device: direct reads",
+    "ripgrep": "ripgrep",
+    "gnu-sort": "GNU sort -u",
+    "gnu-shuf": "GNU shuf",
+}
 
 
 def python_jobs(rows: Rows) -> Found:

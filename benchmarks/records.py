@@ -107,7 +107,8 @@ def of_lines(
     """Ours and GNU's, which read the lines."""
     out, theirs = inputs.folder / "ours", inputs.folder / "theirs"
     command = [GRISTMILL, *ours, inputs.lines, "-o", out, "--memory", MEMORY]
-    return {"gristmill": (command, out), "gnu": ([*gnu, "-o", theirs, inputs.lines], theirs)}
+    name, there = f"gnu-{gnu[0]}", ([*gnu, "-o", theirs, inputs.lines], theirs)
+    return {"gristmill": (command, out), name: there}
 
 
 def distinct(inputs: Inputs) -> Iterator[Cell]:

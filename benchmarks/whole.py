@@ -56,6 +56,7 @@ PARTS = {
     "words": Part("commands.py words --peers PEERS", "commands", digests.commands),
     "grep": Part("commands.py grep", "commands", digests.commands),
     "grep_cold": Part("commands.py cold", "commands", digests.commands),
+    "records": Part("records.py --peers PEERS", "records", digests.commands),
     "s3": Part("s3.py --rows 50m --pairs 3", "s3", digests.s3),
     "s3_link": Part("s3.py --rows 50m --pairs 3 --gbit 1", "s3", digests.s3),
     "s3_late": Part("s3.py --latency-ms 50", "s3", digests.s3),
@@ -115,6 +116,10 @@ PARTS = {
 }
 
 
+NOT_MEASURED = SimpleNamespace(file="none yet", rows="| not measured yet | | | | |")
+"""What the page says of a part that has no result."""
+
+
 def state() -> dict[str, Row]:
     """What was measured of each part: its table, and at which commit."""
     return {row["part"]: row for row in read_measured() if "part" in row}
@@ -143,6 +148,9 @@ def page() -> str:
     rows: list[str] = []
     known = state()
     for name, part in PARTS.items():
+        if name not in known:
+            found[name] = NOT_MEASURED
+            continue
         row = known[name]
         file = f"`{row['file']}`"
         found[name] = SimpleNamespace(file=file, **part.digest(read(RESULTS / row["file"])))

@@ -1,11 +1,21 @@
 """What must come of a job over records: records in an order, on standard output or in files."""
 
 import random
+from dataclasses import replace
 
 from tests.fuzz.campaign import Case, Outcome
-from tests.fuzz.inputs import Input, run_options
+from tests.fuzz.inputs import Input, one_in, run_options
 
 __all__ = ["answered", "refused"]
+
+READS_STREAMS = True
+"""Whether the commands read standard input."""
+
+PIECES: list[list[int]] = [[], [100, 5000, 70_000], [1, 7]]
+"""How standard input comes: as a file, or from a pipe, so many bytes at a time."""
+
+LITTLE = 50_000
+"""Bytes that come one by one in no time."""
 
 
 def answered(
@@ -19,22 +29,38 @@ def answered(
 ) -> Case:
     """A case of a command whose output is a header and records, which have their ends."""
     options, output, has_parts = run_options(chosen, parts=parts)
-    words = [
-        *command,
-        *inputs[0].options,
-        *options,
-        *(word for one in inputs for word in one.words),
-    ]
+    named = [word for one in inputs for word in one.words]
     files = {path: data for one in inputs for path, data in one.files.items()}
-    if any(one.is_wrong for one in inputs):
-        return Case(words, [], files, output=output, wanted=Outcome(1))
+    named, stdin = streamed(chosen, named, files, is_join=len(inputs) > 1)
+    case = Case(
+        [*command, *inputs[0].options, *options, *named],
+        [],
+        files,
+        stdin,
+        chosen.choice(PIECES if len(stdin) < LITTLE else PIECES[:2]),
+        output,
+        any_order=has_parts,
+    )
     text = header + b"".join(records)
     if has_parts:
-        count = int(options[options.index("--parts") + 1])
-        text += header * (count - 1)
-        return Case(words, [], files, output=output, wanted=Outcome(0, text), any_order=True)
-    wanted = Outcome(0, b"", {output: text}) if output else Outcome(0, text)
-    return Case(words, [], files, output=output, wanted=wanted)
+        text += header * (int(options[options.index("--parts") + 1]) - 1)
+    if any(one.is_wrong for one in inputs):
+        return replace(case, wanted=Outcome(1), any_order=False)
+    is_file = output and not has_parts
+    return replace(case, wanted=Outcome(0, b"", {output: text}) if is_file else Outcome(0, text))
+
+
+def streamed(
+    chosen: random.Random, named: list[str], files: dict[str, bytes], *, is_join: bool
+) -> tuple[list[str], bytes]:
+    """The words for inputs of which one may be standard input, and what is in that."""
+    if not READS_STREAMS or not one_in(chosen, 5):
+        return named, b""
+    at = chosen.randrange(len(named))
+    if named[at] not in files:  # a directory
+        return named, b""
+    left = [*named[:at], "-", *named[at + 1 :]]
+    return ([] if left == ["-"] and not is_join and one_in(chosen, 2) else left), files[named[at]]
 
 
 def refused(command: list[str], made: Input) -> Case:

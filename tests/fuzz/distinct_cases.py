@@ -9,7 +9,7 @@ from tests.fuzz.keys import Code, drawn_keys
 
 __all__ = ["distinct_case"]
 
-INPUT_ORDER = False
+INPUT_ORDER = True
 """Whether records are written in the order of the input where --sorted is not given."""
 
 

@@ -288,11 +288,13 @@ class FileWriter:
         text = bytearray(MARK if one_in(chosen, 8) else b"")
         if made.has_names() and (rows or one_in(chosen, 2)):
             text += self._header(text)
-        mixed = one_in(chosen, 10)
+        mixed, with_empty = one_in(chosen, 10), made.is_table and one_in(chosen, 10)
         many = len(rows) > 5000
         for at, cells in enumerate(rows):
             raw, fields = self._row(without_returns(cells) if at == 0 else cells, many=many)
             end = chosen.choice([b"\n", b"\r\n"]) if mixed and made.begun else made.end
+            if with_empty and made.begun and len(cells) > 1 and one_in(chosen, 3):
+                text += end  # an empty line is no row of several columns
             made.begun = True
             if not made.is_table and end == b"\r\n":
                 raw, fields, end = with_return(raw, fields, made.options)
@@ -357,7 +359,7 @@ def spoiled(chosen: random.Random, made: Input, texts: list[bytes]) -> None:
     if how == "quote":
         row = last.raw + made.separator + b'"z'
     elif how == "fewer" and len(last.cells) > 1:
-        row = field_of(chosen, last.cells[0], made.separator)
+        row = field_of(chosen, last.cells[0] or b"z", made.separator)
     elif how == "header" and made.has_names():
         row = last.raw
         texts.append(b"other" + made.end)

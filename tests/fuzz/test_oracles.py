@@ -55,38 +55,35 @@ def test_rows_are_what_csv_reads() -> None:
         for data in files:
             plain = text(data.removeprefix(MARK))
             read = csv.reader(io.StringIO(plain, newline=""), delimiter=text(made.separator))
-            rows += [row or [""] for row in read][1 if made.has_names() else 0 :]
+            there = [row or [""] for row in read if row or len(made.columns) == 1]
+            rows += there[1 if made.has_names() else 0 :]
         assert sorted(rows) == sorted([text(cell) for cell in one.cells] for one in made.records)
 
 
 def test_groups_are_those_of_pandas_and_duckdb() -> None:
     for made in tables(60):
         rows = frame(made)
+        words, whole = made.columns[1:3]
         found = {
             text(key[0]): [
-                *(text(figure_of(records, name, made.columns[2], "")) for name in ("min", "max")),
-                *(
-                    text(figure_of(records, name, made.columns[1], ""))
-                    for name in ("distinct", "first")
-                ),
-                text(figure_of(records, "count", None, "")),
+                *(number(figure_of(records, (name, whole, ""))) for name in ("min", "max")),
+                figure_of(records, ("distinct", words, "")),
+                figure_of(records, ("count", None, "")),
+                text(figure_of(records, ("first", words, ""))),
             ]
             for key, records in groups_of(made, made.columns[:1])
         }
         assert list(found) == sorted(set(rows["c0"]))
         rows["n"] = [number(record.cells[2]) for record in made.records]
-        wholes = "n::VARCHAR::HUGEINT"
+        wholes = "n::VARCHAR::HUGEINT"  # a whole number of any size is an object of pandas
         asked = f"c0, min({wholes}), max({wholes}), count(DISTINCT nullif(c1, '')), count(*)"
         told = duckdb.execute(f"SELECT {asked} FROM rows GROUP BY c0").fetchall()
         for key, least, most, different, count in told:
             ours = found[key]
-            assert (ours[0], ours[1]) == tuple(
-                "" if each is None else str(each) for each in (least, most)
-            )
-            assert (ours[2], ours[4]) == (str(different), str(count))
+            assert ours[:4] == [least, most, b"%d" % different, b"%d" % count]
         first = rows[rows["c1"] != ""].groupby("c0")["c1"].first()
         for key, cell in first.items():
-            assert found[str(key)][3] == cell
+            assert found[str(key)][4] == cell
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
