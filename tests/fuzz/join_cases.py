@@ -1,6 +1,7 @@
 """`join` against a dict of the rows of the right, by key."""
 
 import random
+from dataclasses import replace
 
 from tests.fuzz.answers import answered
 from tests.fuzz.campaign import Case
@@ -33,13 +34,19 @@ def join_case(chosen: random.Random) -> Case:
         *(["--empty", empty] if empty else []),
         *(["--how", how] if how != "inner" or one_in(chosen, 2) else []),
     ]
+    is_sorted = one_in(chosen, 2)
+    options += ["--sorted"] * is_sorted
+    if not left.options:
+        left.separator = b" "  # GNU join writes one blank
     if left.is_table and not left.begun:  # nothing is known of it
         left.end = right.end if right.begun else b"\n"
     if how in ("semi", "anti"):
         header, rows = selected(left, right, keys, how)
     else:
         header, rows = Joined(left, right, keys, how, empty.encode()).output()
-    return answered(chosen, ["join", *options], [left, right], header, rows)
+    command = ["join", *options]
+    case = answered(chosen, command, [left, right], header, rows, parts=not is_sorted)
+    return replace(case, any_order=not is_sorted)
 
 
 def by_word(one: Column, other: Column) -> str:
@@ -122,4 +129,16 @@ class Joined:
             is_known = bool(made.header if made.has_names() else made.records)
             return [self._empty for _ in others] if made.is_table and is_known else []
         numbers = {column.number for column in self._keys[side]}
-        return [cell for at, cell in enumerate(record.cells) if at not in numbers]
+        there = record.cells if made.is_table else fields_of(made, record)
+        return [cell for at, cell in enumerate(there) if at not in numbers]
+
+
+def fields_of(made: Input, record: Record) -> Cells:
+    """The fields of a line as GNU join counts them: blanks at its end begin one more."""
+    if made.options:
+        return record.cells if record.raw else ()
+    return (
+        (*record.cells, b"")
+        if record.cells and record.raw.endswith((b" ", b"\t"))
+        else record.cells
+    )

@@ -16,7 +16,7 @@ from tests.fuzz import campaign as campaigns
 from tests.fuzz.campaign import Case, Draw, campaign, drawn, seed
 from tests.fuzz.distinct_cases import distinct_case
 from tests.fuzz.draw_cases import sample_case, shuf_case, split_case
-from tests.fuzz.gnu_cases import distinct_lines_case, top_lines_case
+from tests.fuzz.gnu_cases import distinct_lines_case, join_lines_case, top_lines_case
 from tests.fuzz.grep_conditions import conditions_case
 from tests.fuzz.group_cases import group_case
 from tests.fuzz.join_cases import join_case
@@ -29,6 +29,7 @@ CAMPAIGNS: dict[str, Draw] = {
     "top lines": top_lines_case,
     "group": group_case,
     "join": join_case,
+    "join lines": join_lines_case,
     "sample": sample_case,
     "shuf": shuf_case,
     "split": split_case,
