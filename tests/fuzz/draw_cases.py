@@ -12,7 +12,7 @@ from tests.fuzz.campaign import Case, Outcome
 from tests.fuzz.groups import NO_COLUMNS, by_words, groups_of
 from tests.fuzz.inputs import Input, Record, input_of, one_in, run_options
 
-__all__ = ["sample_case", "shuf_case", "split_case"]
+__all__ = ["pieces_case", "sample_case", "shuf_case", "split_case"]
 
 MASK = (1 << 64) - 1
 PRIME_32, PRIME_1, PRIME_2 = 2246822519, 11400714785074694791, 14029467366897019727
@@ -105,28 +105,68 @@ def of_group(records: list[Record], number: int, seed: int) -> list[Record]:
 
 
 def split_case(chosen: random.Random) -> Case:
+    """A file for each value."""
     made = drawn_input(chosen)
     by, columns = by_words(chosen, made)
-    suffix = chosen.choice([None, None, "", ".log", " x"])
-    usual = {"--csv": ".csv", "--tsv": ".tsv"}.get("".join(made.options[:1]), ".txt")
-    end = usual if suffix is None else suffix
+    suffix, end = drawn_suffix(chosen, made)
     files: dict[str, bytes] = {}
     for cells, records in groups_of(made, columns):
         name = f"out/{file_name(list(cells))}{end}"
         files[name] = made.header + b"".join(record.whole for record in records)
+    return split_into(chosen, made, [*by, *suffix], files)
+
+
+def pieces_case(chosen: random.Random) -> Case:
+    """Files of so many records, or bytes."""
+    made = whole_lines(drawn_input(chosen))
+    suffix, end = drawn_suffix(chosen, made)
+    most = chosen.choice([None, None, 1000, 1_000_000])
+    digits = max(len(f"{(most or 100_000) - 1}"), 5)
+    total = sum(len(record.whole) for record in made.records)
+    limit = max(chosen.randrange(1, 200), total // 900 + len(made.header))
+    option = chosen.choice(["--lines", "--bytes"])
+    if option == "--lines":
+        limit = max(limit, len(made.records) // 900)
+    pieces = cut_at(made, limit, by_bytes=option == "--bytes")
+    files = {
+        f"out/part-{number:0{digits}d}{end}": made.header + b"".join(piece)
+        for number, piece in enumerate(pieces)
+    }
+    words = [option, f"{limit}", *suffix, *(["--max-files", f"{most}"] if most else [])]
+    return split_into(chosen, made, words, files)
+
+
+def cut_at(made: Input, limit: int, *, by_bytes: bool) -> list[list[bytes]]:
+    """Records in pieces of so many, or of so many bytes with the header; each has one at least."""
+    pieces: list[list[bytes]] = []
+    left = 0
+    for record in made.records:
+        takes = len(record.whole) if by_bytes else 1
+        if takes > left:
+            pieces.append([])
+            left = limit - (len(made.header) if by_bytes else 0)
+        pieces[-1].append(record.whole)
+        left -= takes
+    return pieces
+
+
+def drawn_suffix(chosen: random.Random, made: Input) -> tuple[list[str], str]:
+    """An option, and what names end with."""
+    suffix = chosen.choice([None, None, "", ".log", " x"])
+    if suffix is not None:
+        return ["--suffix", suffix], suffix
+    return [], {"--csv": ".csv", "--tsv": ".tsv"}.get("".join(made.options[:1]), ".txt")
+
+
+def split_into(
+    chosen: random.Random, made: Input, words: list[str], files: dict[str, bytes]
+) -> Case:
+    """A split with these words, which makes these files."""
     options, _, _ = run_options(chosen, parts=False)
     options = options[: options.index("-o")] if "-o" in options else options
-    command = [
-        "split",
-        *by,
-        *([] if suffix is None else ["--suffix", suffix]),
-        "--no-sync",
-        *made.options,
-        *options,
-    ]
+    command = ["split", *words, "--no-sync", *made.options, *options, *made.words, "out"]
     wanted = Outcome(1) if made.is_wrong else Outcome(0, b"", files)
-    words = [*command, *made.words, "out"]
-    return Case(words, [], made.files, output="out", wanted=wanted, has_report=True)
+    return Case(command, [], made.files, output="out", wanted=wanted, has_report=True)
 
 
 def file_name(values: list[bytes]) -> str:

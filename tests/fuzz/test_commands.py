@@ -15,7 +15,7 @@ from tests.cli.harness import GRISTMILL, clean_environment
 from tests.fuzz import campaign as campaigns
 from tests.fuzz.campaign import Case, Draw, campaign, drawn, seed
 from tests.fuzz.distinct_cases import distinct_case
-from tests.fuzz.draw_cases import sample_case, shuf_case, split_case
+from tests.fuzz.draw_cases import pieces_case, sample_case, shuf_case, split_case
 from tests.fuzz.gnu_cases import distinct_lines_case, join_lines_case, top_lines_case
 from tests.fuzz.grep_conditions import conditions_case
 from tests.fuzz.group_cases import group_case
@@ -33,6 +33,7 @@ CAMPAIGNS: dict[str, Draw] = {
     "sample": sample_case,
     "shuf": shuf_case,
     "split": split_case,
+    "pieces": pieces_case,
     "conditions": conditions_case,
 }
 CASES = int(os.environ.get("FUZZ_CASES") or 500)
