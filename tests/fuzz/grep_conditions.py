@@ -17,17 +17,17 @@ def conditions_case(chosen: random.Random) -> Case:
     those selected. The exit code of a pipe is that of its last command.
     """
     lines = [
-        b"".join(chosen.choices(SMALL[:-1], k=chosen.randrange(8)))
+        b"".join(chosen.choices(SMALL[:-1], k=chosen.randrange(20)))
         for _ in range(chosen.choice([0, 1, 3, 30, 300]))
     ]
     names = ["a", "b"][: 1 + chosen.randrange(2)]
     files = cut(chosen, shared(chosen, lines, b"\n", plain_text=True), names)
     fixed = one_in(chosen, 2)
     common = ["-F" if fixed else "-E", "-a", *(["-i"] * one_in(chosen, 4))]
-    common += chosen.choice([[], [], ["-x"], [] if fixed else ["-w"]])
-    first = "" if one_in(chosen, 4) else grep_pattern(chosen, plain=fixed)
+    common += chosen.choice([[], [], [], [], ["-x"], [] if fixed else ["-w"]])
+    first = "" if one_in(chosen, 2) else grep_pattern(chosen, plain=fixed)
     chain, conditions = [["-e", first]], list[str]()
-    for _ in range(chosen.randrange(1, 4)):
+    for _ in range(chosen.choice([1, 1, 2, 3])):
         option = chosen.choice(["--and", "--not"])
         pattern = grep_pattern(chosen, plain=fixed)
         conditions += [option, pattern]
