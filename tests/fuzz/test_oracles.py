@@ -98,8 +98,8 @@ def test_joins_are_those_of_duckdb(how: str) -> None:
         known = duckdb.connect()
         known.register("one", frame(left))
         known.register("other", frame(right))
-        keys = [(left.columns[0], right.columns[3])]
-        _, rows = Joined(left, right, keys, how, b"-").output()
+        keys = [[left.columns[0]], [right.columns[3]]]
+        _, rows = Joined([left, right], keys, how, b"-").output()
         kind = {"inner": "", "left": "LEFT", "right": "RIGHT", "full": "FULL"}[how]
         cells = "coalesce(one.c0, other.c3), " + ", ".join(
             f"ifnull({name}, '-')"
