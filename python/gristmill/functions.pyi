@@ -416,7 +416,7 @@ def wordcount(
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
-            .); compressed ones, too.
+            .); compressed ones, too; - is standard input.
         output: The directory to make.
         parts: How many part files. The hash of a word decides its part, as in Hadoop. By default
             one for each 256 MB of input.
@@ -518,7 +518,7 @@ def matchcount(
     Args:
         pattern: A regular expression, as of `gristmill grep`.
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
-            .); compressed ones, too.
+            .); compressed ones, too; - is standard input.
         output: The directory to make.
         fixed_strings: The pattern is text, not a regular expression.
         ignore_case: Upper and lower case are the same; each match is counted as it stands.
@@ -582,7 +582,7 @@ def matchcount(
     """
 
 def unique(
-    inputs: StrPath | Iterable[StrPath],
+    inputs: StrPath | Iterable[StrPath] | None = ...,
     *,
     key: str | Iterable[str] | None = ...,
     jsonl: bool = ...,
@@ -625,7 +625,8 @@ def unique(
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
-            .); compressed ones, too.
+            .); compressed ones, too; - is standard input, which is also read without INPUT. By
+            default standard input.
         key: Keep one record of each key. With --csv or --tsv, columns with commas between them, by
             name or number: id,city; add :nocase or :num to compare letters of both cases, or
             numbers, as equal. For lines F[.C][OPTS][,F[.C][OPTS]], as GNU sort has it. Repeatable.
@@ -718,7 +719,7 @@ def unique(
     """
 
 def group(
-    inputs: StrPath | Iterable[StrPath],
+    inputs: StrPath | Iterable[StrPath] | None = ...,
     *,
     by: str | Iterable[str] | None = ...,
     count: bool = ...,
@@ -761,7 +762,8 @@ def group(
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
-            .); compressed ones, too.
+            .); compressed ones, too; - is standard input, which is also read without INPUT. By
+            default standard input.
         by: The columns whose values make a group, with commas between them: by name, or by number
             from 1 on. Repeatable. By default all rows are one group.
         count: How many rows a group has.
@@ -855,7 +857,7 @@ def group(
 
 def top_records(
     number: int,
-    inputs: StrPath | Iterable[StrPath],
+    inputs: StrPath | Iterable[StrPath] | None = ...,
     *,
     key: str | Iterable[str] | None = ...,
     by: str | Iterable[str] | None = ...,
@@ -899,7 +901,8 @@ def top_records(
     Args:
         number: How many records, of all or of each group.
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
-            .); compressed ones, too.
+            .); compressed ones, too; - is standard input, which is also read without INPUT. By
+            default standard input.
         key: A key, as of `gristmill sort`. With --csv or --tsv, columns with commas between them,
             by name or number: price:num:desc,name; for the largest first, :desc; also :nocase,
             :version, :human, :month, :asc and :text. For lines F[.C][OPTS][,F[.C][OPTS]], as GNU
@@ -1043,8 +1046,8 @@ def join(
 
     Args:
         left: A file, or a directory whose files are read (not those whose names begin with _ or .);
-            compressed ones, too.
-        right: The file or directory whose rows are joined to those.
+            compressed ones, too; - is standard input.
+        right: The file or directory whose rows are joined to those; - if LEFT is not.
         others: More of them: their rows are joined to what is joined so far. By default none.
         by: The columns that must be equal, with commas between them: id, or LEFT=RIGHT where their
             names differ; by name, or by number from 1 on. Repeatable. By default of lines the first
@@ -1150,7 +1153,7 @@ def join(
     """
 
 def sample(
-    inputs: StrPath | Iterable[StrPath],
+    inputs: StrPath | Iterable[StrPath] | None = ...,
     *,
     number: int | None = ...,
     rate: float | str | None = ...,
@@ -1186,7 +1189,8 @@ def sample(
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
-            .); compressed ones, too.
+            .); compressed ones, too; - is standard input, which is also read without INPUT. By
+            default standard input.
         number: How many records to draw; all, if there are fewer. They must fit in the memory of a
             worker. By default either this or rate must be given.
         rate: Draw each record with this probability, more than 0 and at most 1, such as 0.01. By
@@ -1266,7 +1270,7 @@ def sample(
     """
 
 def shuf(
-    inputs: StrPath | Iterable[StrPath],
+    inputs: StrPath | Iterable[StrPath] | None = ...,
     *,
     seed: str | None = ...,
     parts: int | None = ...,
@@ -1299,7 +1303,8 @@ def shuf(
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
-            .); compressed ones, too.
+            .); compressed ones, too; - is standard input, which is also read without INPUT. By
+            default standard input.
         seed: Any text: another one gives another order, the same one the same. By default 0.
         parts: Write the output as N files, part-r-00000 and so on, in a directory. One behind the
             other they are the same, however many they are. By default one file.
@@ -1410,7 +1415,7 @@ def split_by(
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
-            .); compressed ones, too.
+            .); compressed ones, too; - is standard input.
         output: The directory to make.
         by: The columns whose values get files, with commas between them: by name, or by number from
             1 on. Repeatable. By default either this, lines or bytes must be given.

@@ -37,7 +37,7 @@ impl Several {
     }
 
     pub(super) fn position(&self, all: &[Aggregate]) -> Option<u64> {
-        let mut pairs = all.iter().zip(&self.0);
+        let mut pairs = all.iter().zip(&self.states);
         pairs.find_map(|(aggregate, state)| aggregate.position(state))
     }
 
