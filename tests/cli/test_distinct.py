@@ -52,8 +52,9 @@ def two_parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     chance = random.Random(11)
     block = b"".join(b"%x\n" % chance.getrandbits(400) for _ in range(10_000))
     with path.open("wb") as file:
-        while file.tell() <= 257 << 20:
+        while file.tell() <= 256 << 20:
             file.write(block)
+        file.writelines(b"%x\n" % chance.getrandbits(400) for _ in range(10_000))
     return path
 
 
@@ -318,6 +319,7 @@ def test_outputs_that_cannot_be_are_refused(tmp_path: Path) -> None:
         (("--parts", "2", "-o", "/dev/null"), "parts go to a directory"),
         (("--parts", "2", "-o", tmp_path / "in" / "out"), "lies in an input directory"),
         (("--json",), "both want standard output"),
+        (("--sorted", "--parts", "2", "-o", tmp_path / "out"), "sorted as a whole is one part"),
     ):
         assert says in failure("distinct", tmp_path / "in", *words, status=2)
     (tmp_path / "there").mkdir()

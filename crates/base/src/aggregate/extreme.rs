@@ -19,6 +19,13 @@ impl Extreme {
         if !positioned(aggregate) {
             return self.offer(aggregate, value);
         }
+        let is_behind = |best| match aggregate {
+            Aggregate::First => position > best,
+            _ => position < best,
+        };
+        if self.position(aggregate).is_some_and(is_behind) {
+            return Ok(());
+        }
         // The candidate is written behind the best, and one of the two goes.
         let old = self.0.len();
         write::unsigned(&mut self.0, position);

@@ -29,6 +29,10 @@ use gristmill_tasks::task::{
     Pairs, PartFiles, Records, Reducer, Regrouper,
 };
 
+/// The value of a line that is its own key: a null; and one beside it for its count.
+const NOTHING: &[u8] = &[0];
+const NOTHING_COUNTED: &[u8] = &[0, 0];
+
 /// The column that has how often a row occurs.
 const COUNT: &[u8] = b"count";
 
@@ -306,11 +310,6 @@ impl DistinctMapper<'_> {
     fn add(&mut self, record: &[u8], place: u64, pairs: &mut Pairs<'_>) -> Result<()> {
         self.value.clear();
         write::bytes(&mut self.value, record);
-        self.add_value(place, pairs)
-    }
-
-    #[inline]
-    fn add_value(&mut self, place: u64, pairs: &mut Pairs<'_>) -> Result<()> {
         if self.distinct.counts {
             write::null(&mut self.value); // counts take any value
         }
@@ -332,11 +331,12 @@ impl Mapper for DistinctMapper<'_> {
                 self.add(line, records.place_of(offset)?, pairs)
             }),
             ComparedBy::WholeLine => records.lines().try_for_each(|(offset, line)| {
-                self.code.clear();
-                self.code.extend_from_slice(line);
-                self.value.clear();
-                write::null(&mut self.value);
-                self.add_value(records.place_of(offset)?, pairs)
+                let nothing = match self.distinct.counts {
+                    true => NOTHING_COUNTED,
+                    false => NOTHING,
+                };
+                let place = records.place_of(offset)?;
+                self.states.add((line, nothing), place, pairs)
             }),
         }
     }

@@ -187,6 +187,10 @@ const SPLITS_EACH: u64 = 2;
 const SPLIT_MIN_BYTES: u64 = 4 << 20;
 const SPLIT_MAX_BYTES: u64 = 512 << 20;
 
+/// Where pairs are grouped twice, and ranges of the input put together, each share of a usual part is a partition: so workers have
+/// something to do.
+const SHARES_OF_PART: u64 = 4;
+
 /// Bytes of a split: many, as a key is given once by each split that has it, however often it occurs there.
 fn good_split(input_bytes: u64, workers: usize) -> u64 {
     let even = input_bytes / (SPLITS_EACH * workers.max(1) as u64);
@@ -248,7 +252,15 @@ impl Planned {
         }
         let operator = native.operator(&tables)?;
         let (output, form) = written.planned();
-        let partitions = parts.unwrap_or_else(|| default_parts(input_bytes)) as u32;
+        let partitions = match parts {
+            Some(parts) => parts,
+            // Ranges of the input that are put together are the same bytes however many they are.
+            None if operator.regroups() && form.is_joined() => {
+                let shares = default_parts(input_bytes.saturating_mul(SHARES_OF_PART));
+                shares.min(PARTITIONS_MAX)
+            }
+            None => default_parts(input_bytes),
+        } as u32;
         let regroups = operator.regroups().then(|| {
             let lengths: Vec<u64> = files.iter().flatten().map(|file| file.stat.bytes).collect();
             Arc::new(InputRanges::even(&lengths, partitions))

@@ -43,7 +43,7 @@ impl ScriptTask<'_> {
                     },
                     _,
                 ) => reduce::trial(self.work, attempted, argv, runs, *source_bytes),
-                _ => Err(Error::bug("run a script", "it is no task of scripts")),
+                _ => Err(Error::bug("run a script", "a map has no split")),
             }
         });
         self.attempt.take_back();

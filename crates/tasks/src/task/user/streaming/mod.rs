@@ -258,7 +258,7 @@ impl UserTaskExecutor for StreamingExecutor {
                     },
                     _,
                 ) => reduce::run(self, attempted, runs, *source_bytes),
-                _ => Err(Error::bug("run a script", "it is no task of scripts")),
+                _ => Err(Error::bug("run a script", "a map has no split")),
             };
             let mut report = done.map_err(|error| {
                 if attempted.rerun_command().is_none() {
