@@ -185,6 +185,62 @@ def killed(spill: Path) -> Generator[tuple[dict[str, Any], Callable[[], None]]]:
             raise
 
 
+@pytest.fixture
+def lines(tmp_path: Path) -> list[str]:
+    """Of a file that is one map, so that all tasks from 1 on regroup or reduce."""
+    found = [f"{number * 7919 % 65_537}" for number in range(150_000)]
+    (tmp_path / "in").write_text("\n".join(found))
+    return found
+
+
+def distinct(cluster: _core.Cluster, tmp_path: Path) -> _core.Job:
+    """Begin a job that groups its pairs twice, in twelve tasks each."""
+    source, out = str(tmp_path / "in"), str(tmp_path / "out")
+    options = {"inputs": [source], "output": out, "parts": 12, "on": "ray"}
+    return begin("distinct", options, new_job_id(), cluster=cluster)
+
+
+def regrouped(spill: Path, agent: str = "*") -> list[Path]:
+    runs = spill.glob(f".gristmill-spill-*-{agent}/run-*")
+    return [run for run in runs if int(run.name.split("-")[1]) > 0]
+
+
+def parts(output: Path) -> list[str]:
+    return "".join(part.read_text() for part in sorted(output.glob("part-*"))).splitlines()
+
+
+def test_a_run_that_is_gone_between_two_groupings_is_made_again(
+    lines: list[str], spill: Path, tmp_path: Path
+) -> None:
+    with one_agent(spill) as agent:
+        native = distinct(cluster_of(agent), tmp_path)
+        while not (runs := regrouped(spill)):
+            assert not native.wait(0.001), native.report()
+        runs[0].unlink()
+        watched(native, spill)
+    assert json.loads(native.report())["counters"]["LOST_TASK_OUTPUTS"] == 1
+    assert parts(tmp_path / "out") == list(dict.fromkeys(lines))
+
+
+def test_a_node_that_is_lost_between_two_groupings_is_done_without(
+    lines: list[str], spill: Path, tmp_path: Path
+) -> None:
+    """With it go runs of both: what the map gave, or what was made of that."""
+    with one_agent(spill, number=1) as second:
+        with killed(spill) as (first, kill):
+            cluster = cluster_of(first)
+            native = distinct(cluster, tmp_path)
+            while not list(spill.glob(".gristmill-spill-*-0/run-*")):
+                assert not native.wait(0.001), native.report()
+            cluster.joined(1, json.dumps(second))
+            while not regrouped(spill, "0"):
+                assert not native.wait(0.001), native.report()
+            kill()
+        watched(native, spill)
+    assert json.loads(native.report())["counters"]["LOST_TASK_OUTPUTS"] > 0
+    assert parts(tmp_path / "out") == list(dict.fromkeys(lines))
+
+
 # --- a cluster ---
 
 SLOW = """
