@@ -20,7 +20,7 @@ use crate::jobs::tables::{
 };
 use crate::plan::amount::check_count;
 use crate::plan::explain::Explanation;
-use crate::plan::mapreduce::{MapReduceSpec, PARTITIONS_MAX, UserCodeCommand};
+use crate::plan::mapreduce::{MapReduceSpec, OutputForm, PARTITIONS_MAX, UserCodeCommand};
 use crate::plan::sort::default_parts;
 use crate::plan::table::CommandOptions;
 use gristmill_base::error::{Error, Kind, Result};
@@ -191,6 +191,15 @@ const SPLIT_MAX_BYTES: u64 = 512 << 20;
 /// something to do.
 const SHARES_OF_PART: u64 = 4;
 
+/// How many partitions there are where nobody asks for parts. Ranges of the input that are put together are the same bytes however
+/// many they are.
+fn partitions_of(operator: &dyn Operator, form: &OutputForm, input_bytes: u64) -> usize {
+    match operator.regroups() && form.is_joined() {
+        true => default_parts(input_bytes.saturating_mul(SHARES_OF_PART)).min(PARTITIONS_MAX),
+        false => default_parts(input_bytes),
+    }
+}
+
 /// Bytes of a split: many, as a key is given once by each split that has it, however often it occurs there.
 fn good_split(input_bytes: u64, workers: usize) -> u64 {
     let even = input_bytes / (SPLITS_EACH * workers.max(1) as u64);
@@ -254,12 +263,7 @@ impl Planned {
         let (output, form) = written.planned();
         let partitions = match parts {
             Some(parts) => parts,
-            // Ranges of the input that are put together are the same bytes however many they are.
-            None if operator.regroups() && form.is_joined() => {
-                let shares = default_parts(input_bytes.saturating_mul(SHARES_OF_PART));
-                shares.min(PARTITIONS_MAX)
-            }
-            None => default_parts(input_bytes),
+            None => partitions_of(&*operator, &form, input_bytes),
         } as u32;
         let regroups = operator.regroups().then(|| {
             let lengths: Vec<u64> = files.iter().flatten().map(|file| file.stat.bytes).collect();

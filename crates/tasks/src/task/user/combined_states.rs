@@ -58,7 +58,7 @@ impl CombinedStates {
     ///
     /// # Errors
     /// The aggregate does not take the value, or pairs cannot be kept.
-    #[inline]
+    #[inline(never)] // of this crate, which is compiled for speed: mappers are not
     pub fn add(
         &mut self,
         (key, value): (&[u8], &[u8]),

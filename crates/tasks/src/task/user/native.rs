@@ -160,20 +160,20 @@ impl NativeExecutor {
                 told = bytes;
             }
         }
-        drop(regrouper);
         let (records_in, bytes_in) = groups.seen();
         attempt.progress(bytes_in - told)?;
-        let (records_out, bytes_out) = (collector.records(), collector.bytes());
-        let (runs, _) = collector.finish(&alive)?;
-        Ok(UserTaskReport {
-            runs,
-            records_out,
-            bytes_out,
+        let mut report = UserTaskReport {
+            records_out: collector.records(),
+            bytes_out: collector.bytes(),
             records_in,
             bytes_in,
             groups: groups.number(),
             ..UserTaskReport::default()
-        })
+        };
+        drop((regrouper, groups));
+        (report.runs, _) = collector.finish(&alive)?;
+        give_back(); // as a map does
+        Ok(report)
     }
 
     fn reduce(
