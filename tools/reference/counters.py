@@ -43,6 +43,18 @@ COUNTERS = {
         "STORE_IO_RETRY": "Those of them that were sent again.",
         "STORE_IO_THROTTLED": "Requests that the store refused because it had too many (503, 429).",
     },
+    "Copies": {
+        "COPY": "`cp`: files that were copied, or would be.",
+        "SKIP": "Files that were there already, with the same bytes.",
+        "FAIL": "Files that could not be copied, or listed.",
+        "BYTESCOPIED": "Bytes of files that were copied.",
+        "BYTESSKIPPED": "Bytes of files that were there already.",
+        "DIR_COPY": "Directories that were made, or were there already.",
+        "REPLACED_FILES": "Those of the copied files that took the place of others.",
+        "COPIED_LINKS": "Symbolic links that were made, or were there already.",
+        "SKIPPED_LINKS": "Symbolic links that were left out.",
+        "DELETED_FILES": "Names that `--delete` removed; a directory counts once.",
+    },
     "Tasks": {
         "TOTAL_LAUNCHED_MAPS": "Attempts at map tasks; a task that is tried again counts again.",
         "TOTAL_LAUNCHED_REDUCES": "Attempts at reduce tasks.",

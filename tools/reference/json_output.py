@@ -97,7 +97,7 @@ def page() -> str:
         "JSON output",
         _INTRODUCTION,
         "## JobReport",
-        "Printed by `sort`, `wordcount`, `teragen`, `terasort`, `teravalidate`, `resume`, `run`, "
+        "Printed by `sort`, `wordcount`, `teragen`, `terasort`, `teravalidate`, `cp`, `resume`, `run`, "
         "`streaming` and `demo`; in Python, what the functions return.",
         _fields(python_fields("report.py", "JobReport")),
         "`run` of a chain prints the report of the last job, and in `chain` the reports of all its "

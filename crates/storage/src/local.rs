@@ -1,5 +1,7 @@
 //! The local file system as a store.
 
+pub mod attributes;
+
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::Range;

@@ -261,8 +261,8 @@ pub fn unless_made(place: &impl RenameStore, path: &Path, found: Stat) -> Result
     Ok((!is_made).then_some(found))
 }
 
-/// The beginning of the names of files that are staged to a path.
-fn label(path: &Path) -> String {
+/// The beginning of the names of files that are staged to a path; [`Publisher::uploads`] calls the path so.
+pub fn label(path: &Path) -> String {
     let name = Location::from(path);
     let name = name.name().unwrap_or_default().to_string_lossy();
     if name.len() > NAME_BYTES_MAX {

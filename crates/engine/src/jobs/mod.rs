@@ -14,6 +14,7 @@
 //! what came out, and publishes it. [`run`] does that for any command, and always gives a report. A kind of job is a
 //! file here and a line in `registry.rs`.
 
+mod cp;
 mod distinct;
 mod environment;
 mod execute;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::cp::CpSpec;
 use super::distinct::DistinctSpec;
 use super::environment::stores_of;
 use super::group::GroupSpec;
@@ -58,6 +59,7 @@ const KINDS: &[Registered] = &[
     Registered::kind::<RecordSampleSpec>(),
     Registered::kind::<ShufSpec>(),
     Registered::kind::<SplitSpec>(),
+    Registered::kind::<CpSpec>(),
     Registered::kind::<Resume>(),
     Registered::kind::<Mapreduce>(),
 ];
@@ -363,6 +365,9 @@ mod tests {
                 assert_eq!(refused, option.default.is_empty(), "{}", option.name);
             }
             for other in Common::OPTIONS.iter().map(|option| option.name) {
+                if command.own.iter().any(|own| own.name == other) {
+                    continue; // it means something else there
+                }
                 let mut more = given.clone();
                 more.entry(other).or_insert(Value::Null);
                 let refused = parse(command.name, &more).is_err();

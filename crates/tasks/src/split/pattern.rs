@@ -215,8 +215,14 @@ fn is_match(pattern: &str, name: &str) -> bool {
     !is_hidden && matches(pattern, name)
 }
 
-/// Of a star, the shortest stretch is tried first; what follows the last star decides, so that only that is tried again.
-fn matches(pattern: &str, name: &str) -> bool {
+/// Whether a part of a pattern matches a name, which may begin with `_` or `.`.
+///
+/// ```
+/// use gristmill_tasks::split::pattern::matches;
+/// assert!(matches("*.[jt]mp", ".a.tmp") && !matches("?", "ab"));
+/// ```
+// Of a star, the shortest stretch is tried first; what follows the last star decides, so that only that is tried again.
+pub fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
     let (mut at, mut of_name, mut star) = (0, 0, None);

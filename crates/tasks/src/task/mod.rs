@@ -34,6 +34,10 @@ mod user;
 mod verify;
 pub mod wire;
 
+pub use self::kinds::copy_files::{
+    COPY_FAILURES_NAMED, COPY_WORKER_BYTES, CopiedFile, CopyFilesSpec, CopyItem, CopyOutcome,
+    CopyReport, CopyRules, CopySource, ExistingFile, SHORT_FILE_BYTES,
+};
 pub use self::kinds::gather_lines::{GATHER_WORKER_BYTES, GatherLinesSpec};
 pub use self::kinds::generate::{GENERATE_WORKER_BYTES, GenerateSpec};
 pub use self::kinds::map::{MapReport, MapSpec};

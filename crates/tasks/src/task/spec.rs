@@ -11,6 +11,7 @@ use super::context::{JobShared, Scratch, TaskContext};
 use super::fingerprint::Fingerprint;
 use super::input::InputPiece;
 use super::kind::{Counters, Side, TaskKind};
+use super::kinds::copy_files::CopyFilesSpec;
 use super::kinds::gather_lines::GatherLinesSpec;
 use super::kinds::generate::GenerateSpec;
 use super::kinds::map::MapSpec;
@@ -230,6 +231,8 @@ kinds! {
     ScatterLines(ScatterLinesSpec),
     /// Writes ranges of the output from scattered lines.
     GatherLines(GatherLinesSpec),
+    /// Copies files.
+    CopyFiles(CopyFilesSpec),
 }
 
 impl TaskSpec {

@@ -30,6 +30,7 @@ ROWS = (
     Row("Begin", ("doctor",), "check that jobs can run here"),
     Row("Files", ("sort",), "sort lines, tables or records, as LC_ALL=C sort does"),
     Row("Files", ("grep", "wordcount", "matchcount"), "print or count what matches"),
+    Row("Files", ("cp",), "copy between disks, S3 and HDFS, and prove each file"),
     Row("Tables", ("distinct", "top", "group", "join"), "one of each, first N, figures"),
     Row("Tables", ("sample", "shuf", "split"), "draw, shuffle, a file for each value"),
     Row("Your code", ("run",), "run MapReduce of your own functions"),

@@ -2,6 +2,7 @@
 
 Of teragen and terasort: on stdout, a few lines for people. Of teravalidate: on stdout, its report,
 line for line as Hadoop's TeraValidate writes it, and on stderr one line that says how things stand.
+Of cp: what was copied; of its dry run a line for each file, and on stderr their number.
 Of those that can write to stdout, sort and distinct: nothing but to a person at a terminal, on
 stderr. Of user code: what it did, and its counters; of scripts, on stderr, as Hadoop does.
 """
@@ -30,6 +31,8 @@ def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
         console.say(*(line for entry in report.report for line in entry.split("\n")))
         if report.error is None:
             console.note(_verdict(report), *cost_lines(report)[:1])
+    elif report.command == "cp":
+        _say_copied(report, values)
     elif commands()[report.command].writes_streams:
         is_whole = report.error is None and not values.get("check")
         if is_whole and console.is_terminal(sys.stderr):
@@ -43,6 +46,29 @@ def say_outcome(report: JobReport, values: Mapping[str, Value]) -> None:
             *cost_lines(report),
             *_limits(report, values),
         )
+
+
+def _say_copied(report: JobReport, values: Mapping[str, Value]) -> None:
+    """Of a dry run, a line for each file; else what was copied."""
+    if report.report:
+        console.say(*report.report)
+    if report.error is not None:
+        return
+    counters = report.counters
+    there = counters.get("SKIP", 0)
+    same = f", {show_count(there, 'file')} there already" if there else ""
+    gone = counters.get("DELETED_FILES", 0)
+    removed = f", {show_count(gone, 'name')} removed" if gone else ""
+    copied = f"{show_count(report.records, 'file')}, {show_bytes(counters['BYTESCOPIED'])}"
+    if report.durable is None:
+        console.note(f"{copied} to copy to {values['output']}{same}")
+        return
+    durable = "durable" if report.durable else "not waited until durable"
+    console.say(
+        f"{copied} copied to {values['output']}{same}{removed}, {durable}",
+        *cost_lines(report),
+        *_limits(report, values),
+    )
 
 
 def json_of(report: JobReport, of_chain: Sequence[tuple[str, JobReport]] = ()) -> str:

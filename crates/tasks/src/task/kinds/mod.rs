@@ -1,5 +1,7 @@
 //! A kind of task each: what it is told, what it reports, how it runs.
 
+mod copied;
+pub mod copy_files;
 pub mod gather_lines;
 pub mod generate;
 pub mod map;

@@ -1,0 +1,120 @@
+//! `--delete`: what the target has and the source does not is removed, once all is copied.
+//!
+//! Directory by directory: names of the target's that are not among the source's. What is excluded stays, and so does what a
+//! link leads to. Where something could not be listed, nothing is removed.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use super::CpSpec;
+use super::roots::CopyRoot;
+use super::rounds::CopyTotals;
+use super::selection::Selection;
+use crate::jobs::steps::RunningJob;
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_storage::local::attributes::link_of;
+use gristmill_storage::location::Location;
+use gristmill_storage::shared::SharedOutputs;
+use gristmill_storage::staged::is_staging;
+use gristmill_storage::stores::Stores;
+use gristmill_storage::{FileKind, Publisher};
+
+const OPERATION: &str = "remove what the source does not have";
+
+/// Removes what is left over in the target of a directory.
+pub(super) fn delete(
+    job: &mut RunningJob<'_>,
+    (spec, selection): (&CpSpec, &Selection),
+    root: &CopyRoot,
+    totals: &mut CopyTotals,
+) -> Result<()> {
+    if totals.is_part {
+        let message = "something of the source could not be listed, and so nothing was removed";
+        return Err(Error::new(Kind::Io, OPERATION, message)
+            .with("source", &root.from)
+            .advise("mend what is wrong with the source, then run again"));
+    }
+    job.begin_phase("delete");
+    let outputs = SharedOutputs::seen_by_all(!job.common.no_sync);
+    let targets = job.store().with_shared_outputs(Some(outputs));
+    let publisher = targets.publisher(&root.to);
+    let publisher = publisher.ok_or_else(|| Error::bug(OPERATION, "its place takes no files"))?;
+    if targets.stat(&root.to)?.is_none() {
+        return Ok(());
+    }
+    let removal = ExtraRemoval {
+        job,
+        targets: &targets,
+        publisher,
+        selection,
+        dry_run: spec.dry_run,
+    };
+    removal.directory((&root.from, &root.to), Path::new(""), totals)
+}
+
+struct ExtraRemoval<'a, 'j> {
+    job: &'a RunningJob<'j>,
+    targets: &'a Stores,
+    publisher: &'a dyn Publisher,
+    selection: &'a Selection,
+    dry_run: bool,
+}
+
+impl ExtraRemoval<'_, '_> {
+    fn directory(
+        &self,
+        (from, to): (&Location, &Location),
+        below: &Path,
+        totals: &mut CopyTotals,
+    ) -> Result<()> {
+        self.job.check_cancelled()?;
+        let sources = names_in(self.job.store(), from)?;
+        for name in names_in(self.targets, to)? {
+            let (path, below) = (to.join(&name), below.join(&name));
+            if is_staging(&name) || self.selection.excludes(&below) {
+                continue;
+            }
+            if sources.contains(&name) {
+                if self.is_directory(&path)? && self.is_followed(&from.join(&name))? {
+                    self.directory((&from.join(&name), &path), &below, totals)?;
+                }
+            } else if self.dry_run {
+                totals.say("delete", &path);
+            } else {
+                self.publisher.remove_whole(path.as_typed())?;
+                totals.deleted += 1;
+            }
+        }
+        match self.dry_run {
+            true => Ok(()),
+            false => self.publisher.sync_names(to.as_typed()),
+        }
+    }
+
+    /// Whether a name of the target is a directory itself.
+    fn is_directory(&self, path: &Location) -> Result<bool> {
+        if let Some(path) = path.local()
+            && link_of(path)?.is_some()
+        {
+            return Ok(false);
+        }
+        let found = self.targets.stat(path)?;
+        Ok(found.is_some_and(|found| found.kind == FileKind::Directory))
+    }
+
+    fn is_followed(&self, path: &Location) -> Result<bool> {
+        let found = self.job.store().stat(path)?;
+        Ok(found.is_some_and(|found| found.kind == FileKind::Directory))
+    }
+}
+
+/// The names in a directory.
+fn names_in(stores: &Stores, directory: &Location) -> Result<BTreeSet<OsString>> {
+    let mut names = BTreeSet::new();
+    stores.list_each(directory, |path, _| {
+        names.extend(path.name().map(OsStr::to_owned));
+        Ok(())
+    })?;
+    Ok(names)
+}

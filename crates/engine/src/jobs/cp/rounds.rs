@@ -1,0 +1,392 @@
+//! Rounds: some thousands of names are copied while the next ones are listed.
+//!
+//! ```text
+//!   listing thread ── a round ──▶ (one waits) ──▶ swept ──▶ tasks: small files in batches ──▶ reports ──▶ names durable
+//! ```
+//!
+//! A round is a stage. What a job that was killed has staged to the names of a round goes before the round begins, as nobody
+//! else writes these files. After it, folders for staged files go that are empty.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use super::CpSpec;
+use super::listing::{Listed, Listing};
+use super::manifest::ManifestWriter;
+use super::roots::CopyRoot;
+use super::selection::Selection;
+use crate::driver::stage;
+use crate::jobs::steps::RunningJob;
+use gristmill_base::error::{Error, Result};
+use gristmill_base::sys::threads::begin_in;
+use gristmill_storage::io::at_once::at_once;
+use gristmill_storage::location::Location;
+use gristmill_storage::objects::PART_BYTES;
+use gristmill_storage::objects::part_uploader::PARTS_AT_ONCE;
+use gristmill_storage::shared::SharedOutputs;
+use gristmill_storage::staged::label;
+use gristmill_storage::stores::Stores;
+use gristmill_tasks::split::asked_at_once;
+use gristmill_tasks::task::{
+    COPY_FAILURES_NAMED, COPY_WORKER_BYTES, CopyFilesSpec, CopyItem, CopyOutcome, CopyReport,
+    CopyRules, CopySource, InProcess, JobShared, NodeContext, SHORT_FILE_BYTES, TaskContext,
+};
+
+/// Names of a round.
+const ROUND_NAMES: usize = 5_000;
+
+/// Files and bytes of a task, at most; a longer file has one of its own.
+const BATCH_FILES: usize = 128;
+const BATCH_BYTES: u64 = 64 << 20;
+
+/// Tasks for each worker that a round is cut into, where it has files enough.
+const BATCHES_PER_WORKER: usize = 8;
+
+/// Lines of a dry run that are kept.
+const LINES_MAX: usize = 100_000;
+
+/// How often a job that waits for names looks at its end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What all rounds did.
+#[derive(Debug, Default)]
+pub(super) struct CopyTotals {
+    pub(super) copied: CopyReport,
+    pub(super) skipped_links: u64,
+    pub(super) deleted: u64,
+    pub(super) first_failure: Option<String>,
+    /// Something could not be listed: what is missing in the source is not known.
+    pub(super) is_part: bool,
+    /// Of a dry run, what would be done.
+    pub(super) lines: Vec<String>,
+    pub(super) lines_left_out: u64,
+}
+
+impl CopyTotals {
+    fn fail(&mut self, error: Error, ignore: bool) -> Result<()> {
+        if !ignore {
+            return Err(error);
+        }
+        self.is_part = true;
+        let text = error.to_string();
+        self.copied.failed += 1;
+        if self.copied.failures.len() < COPY_FAILURES_NAMED {
+            self.copied.failures.push(text.clone());
+        }
+        self.first_failure.get_or_insert(text);
+        Ok(())
+    }
+
+    pub(super) fn say(&mut self, what: &str, path: &Location) {
+        match self.lines.len() < LINES_MAX {
+            true => self.lines.push(format!("{what} {path}")),
+            false => self.lines_left_out += 1,
+        }
+    }
+}
+
+/// What was listed for a round.
+#[derive(Default)]
+struct Round {
+    items: Vec<CopyItem>,
+    failures: Vec<Error>,
+    skipped_links: u64,
+}
+
+impl Round {
+    fn take(&mut self, listed: Listed) {
+        match listed {
+            Listed::Item(item) => self.items.push(item),
+            Listed::Failed(error) => self.failures.push(error),
+            Listed::SkippedLink => self.skipped_links += 1,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.items.len() + self.failures.len() >= ROUND_NAMES
+    }
+}
+
+/// Memory of a worker: its buffers, and a part where parts are sent.
+pub(super) fn worker_bytes(stores: &Stores, target: &Location) -> u64 {
+    match stores.sends_parts(target) {
+        true => COPY_WORKER_BYTES + PART_BYTES,
+        false => COPY_WORKER_BYTES,
+    }
+}
+
+/// Copies all that lies below the sources.
+pub(super) fn copy_all(
+    job: &mut RunningJob<'_>,
+    (spec, selection): (&CpSpec, &Selection),
+    roots: &[CopyRoot],
+    totals: &mut CopyTotals,
+) -> Result<()> {
+    let rules = spec.rules(job);
+    job.check_worker_memory(rules.worker_bytes)?;
+    let listing = spec.listing(job.store(), selection);
+    let context = context_of(job, &spec.output, &rules);
+    let mut manifest = match &spec.manifest {
+        Some(place) if !spec.dry_run => {
+            let stores = &context.node.store;
+            Some(ManifestWriter::begin(stores, place, &spec.output)?)
+        }
+        _ => None,
+    };
+    let stop = AtomicBool::new(false);
+    let (send, rounds) = sync_channel(1);
+    let copied = thread::scope(|scope| {
+        let rounds = rounds; // gone when the work is: the listing may be waiting for it
+        let _ends = EndsListing(&stop);
+        let list = || list(listing, roots, &send_to(send, &stop));
+        begin_in(scope, "list", list)?;
+        while let Some(round) = next(job, &rounds)? {
+            let copied = copy_round(job, (spec, &rules), &context, round, totals)?;
+            for report in copied {
+                for file in report.files {
+                    if let Some(manifest) = &mut manifest {
+                        manifest.add(&file)?;
+                    }
+                    match file.outcome {
+                        _ if !spec.dry_run => {}
+                        CopyOutcome::Same => {}
+                        CopyOutcome::Copied => totals.say("copy", &file.path),
+                        CopyOutcome::Replaced => totals.say("replace", &file.path),
+                    }
+                }
+            }
+        }
+        Ok(())
+    });
+    copied?;
+    match manifest {
+        Some(manifest) => manifest.end(),
+        None => Ok(()),
+    }
+}
+
+/// Ends the listing when the job does.
+struct EndsListing<'s>(&'s AtomicBool);
+
+impl Drop for EndsListing<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Takes rounds from the listing; fails when nobody wants more.
+type SendRound<'s> = Box<dyn Fn(Option<Result<Round>>) -> Result<()> + Send + 's>;
+
+fn send_to<'s>(send: SyncSender<Result<Round>>, stop: &'s AtomicBool) -> SendRound<'s> {
+    Box::new(move |round| {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::cancelled());
+        }
+        match round {
+            Some(round) => send.send(round).map_err(|_gone| Error::cancelled()),
+            None => Ok(()),
+        }
+    })
+}
+
+fn list(listing: Listing<'_>, roots: &[CopyRoot], send: &SendRound<'_>) {
+    let mut round = Round::default();
+    let listed = roots.iter().try_for_each(|root| {
+        listing.root(root, &mut |listed| {
+            round.take(listed);
+            let full = round.is_full().then(|| Ok(std::mem::take(&mut round)));
+            send(full)
+        })
+    });
+    // What was found before an error is copied: the error comes behind it.
+    let _ = send(Some(Ok(round)));
+    if let Err(error) = listed {
+        let _ = send(Some(Err(error)));
+    }
+}
+
+/// The next round, once it is listed; nothing behind the last.
+fn next(job: &RunningJob<'_>, rounds: &Receiver<Result<Round>>) -> Result<Option<Round>> {
+    loop {
+        job.check_cancelled()?;
+        match rounds.recv_timeout(LOOK) {
+            Ok(round) => return round.map(Some),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+        }
+    }
+}
+
+/// What the tasks of all rounds run with.
+fn context_of(job: &RunningJob<'_>, target: &Location, rules: &CopyRules) -> TaskContext {
+    let stores = job.store();
+    let outputs = stores
+        .shared_outputs()
+        .unwrap_or_else(|| SharedOutputs::seen_by_all(!job.common.no_sync));
+    let stores = stores.with_shared_outputs(Some(outputs.clone()));
+    let beside = job.bytes_beside(rules.worker_bytes, &[]);
+    let parts_bytes = match stores.sends_parts(target) {
+        true => (beside / 2 / PART_BYTES).min(PARTS_AT_ONCE) * PART_BYTES,
+        false => 0,
+    };
+    let shared = JobShared {
+        parts_bytes,
+        ahead_bytes: beside - parts_bytes,
+        shared_outputs: Some(outputs),
+        ..job.shared(Vec::new())
+    };
+    let node = NodeContext::new(stores, job.budget());
+    TaskContext::new(shared, node, InProcess::Nothing)
+}
+
+fn copy_round(
+    job: &mut RunningJob<'_>,
+    (spec, rules): (&CpSpec, &CopyRules),
+    context: &TaskContext,
+    round: Round,
+    totals: &mut CopyTotals,
+) -> Result<Vec<CopyReport>> {
+    totals.skipped_links += round.skipped_links;
+    for failure in round.failures {
+        totals.fail(failure, spec.ignore_failures)?;
+    }
+    if round.items.is_empty() {
+        return Ok(Vec::new());
+    }
+    let folders = TargetFolders::of(&context.node.store, &spec.output, &round.items);
+    if !spec.dry_run {
+        folders.sweep()?;
+    }
+    let bytes = round.items.iter().map(CopyItem::bytes).sum();
+    let tasks = batches(round.items, *rules, job.workers);
+    let copied = job.run_stage(stage("copy", bytes, tasks), context, None);
+    if !spec.dry_run {
+        let swept = match &copied {
+            Ok(_) => folders.make_durable(),
+            Err(_) => folders.sweep(),
+        };
+        let cleared = folders.clear();
+        if copied.is_ok() {
+            swept.and(cleared)?;
+        }
+    }
+    let copied = copied?;
+    for report in &copied {
+        totals.copied.add(report);
+        if let Some(first) = report.failures.first() {
+            totals.first_failure.get_or_insert_with(|| first.clone());
+        }
+    }
+    Ok(copied)
+}
+
+/// Cuts a round into tasks.
+fn batches(items: Vec<CopyItem>, rules: CopyRules, workers: usize) -> Vec<CopyFilesSpec> {
+    let each = items.len().div_ceil(workers.max(1) * BATCHES_PER_WORKER);
+    let each = each.clamp(1, BATCH_FILES);
+    let (mut tasks, mut batch, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for item in items {
+        let more = item.bytes();
+        let is_alone = more > SHORT_FILE_BYTES && (item.from.is_remote() || item.to.is_remote());
+        let is_full = batch.len() == each || bytes + more > BATCH_BYTES || is_alone;
+        if !batch.is_empty() && is_full {
+            let items = std::mem::take(&mut batch);
+            tasks.push(CopyFilesSpec { items, rules });
+            bytes = 0;
+        }
+        // Short files of far places are copied side by side, and a longer one by all of its task.
+        bytes += if is_alone { BATCH_BYTES } else { more };
+        batch.push(item);
+    }
+    if !batch.is_empty() {
+        tasks.push(CopyFilesSpec {
+            items: batch,
+            rules,
+        });
+    }
+    tasks
+}
+
+/// The directories that the files of a round go to.
+struct TargetFolders<'a> {
+    stores: &'a Stores,
+    target: &'a Location,
+    /// Of each, the names by which its place knows what is staged to it.
+    names: BTreeMap<Location, BTreeSet<Location>>,
+}
+
+impl<'a> TargetFolders<'a> {
+    fn of(stores: &'a Stores, target: &'a Location, items: &[CopyItem]) -> Self {
+        let mut names: BTreeMap<Location, BTreeSet<Location>> = BTreeMap::new();
+        for item in items {
+            let Some(folder) = item.to.parent() else {
+                continue;
+            };
+            let staged = folder.join(label(item.to.as_typed()));
+            let names = names.entry(folder).or_default();
+            if matches!(item.what, CopySource::File(_)) {
+                names.insert(staged);
+                names.insert(item.to.clone());
+            }
+        }
+        TargetFolders {
+            stores,
+            target,
+            names,
+        }
+    }
+
+    /// Ends what is staged to files of the round.
+    fn sweep(&self) -> Result<()> {
+        let Some(publisher) = self.stores.publisher(self.target) else {
+            return Ok(());
+        };
+        let is_one = |path: &Location| {
+            let folder = path.parent().and_then(|folder| self.names.get(&folder));
+            folder.is_some_and(|names| names.contains(path))
+        };
+        // An object store lists all uploads below a name at once.
+        let folders: Vec<&Location> = match self.stores.sends_parts(self.target) {
+            true => vec![self.target],
+            false => self.names.keys().collect(),
+        };
+        at_once(&folders, asked_at_once(self.target), |folder| {
+            for (path, id) in publisher.uploads(folder.as_typed())? {
+                if is_one(&Location::from(&*path)) {
+                    publisher.abort(&path, &id)?;
+                }
+            }
+            Ok(())
+        })
+        .map(drop)
+    }
+
+    fn make_durable(&self) -> Result<()> {
+        let Some(publisher) = self.stores.publisher(self.target) else {
+            return Ok(());
+        };
+        let folders: Vec<&Location> = self.names.keys().collect();
+        at_once(&folders, asked_at_once(self.target), |folder| {
+            match self.stores.stat(folder)? {
+                Some(_) => publisher.sync_names(folder.as_typed()),
+                None => Ok(()), // nothing of it could be copied
+            }
+        })
+        .map(drop)
+    }
+
+    /// Removes what was made for staged files.
+    fn clear(&self) -> Result<()> {
+        let Some(publisher) = self.stores.publisher(self.target) else {
+            return Ok(());
+        };
+        let folders: Vec<&Location> = self.names.keys().collect();
+        at_once(&folders, asked_at_once(self.target), |folder| {
+            publisher.clear(folder.as_typed())
+        })
+        .map(drop)
+    }
+}

@@ -1,0 +1,84 @@
+//! Copies on a disk that fails: at every call, and at all calls from one on.
+
+use std::sync::Arc;
+
+use crate::jobs::{Environment, JobReport, JobSpec, run};
+use crate::runner::Control;
+use gristmill_storage::faulty::{Fault, FaultPlan, Faulty};
+use gristmill_storage::memory::Memory;
+use gristmill_storage::stores::Stores;
+use gristmill_storage::{Caching, LocalDisk as _, OutputStore as _, Store as _};
+
+const FILES: [(&str, &[u8]); 3] = [("/s/a", b"a"), ("/s/d/b", b"some bytes"), ("/s/d/_c", b"")];
+
+fn disk() -> Memory {
+    let disk = Memory::with_room_for(1 << 20);
+    disk.create_directory("/s".as_ref()).unwrap();
+    disk.create_directory("/s/d".as_ref()).unwrap();
+    for (path, bytes) in FILES {
+        let file = disk.create(path.as_ref(), 0, Caching::Cached).unwrap();
+        file.write_at(bytes, 0).unwrap();
+    }
+    disk
+}
+
+fn copied(disk: &Memory, plan: FaultPlan) -> (JobReport, u64) {
+    let faulty = Arc::new(Faulty::new(disk.clone(), plan));
+    let environment = Environment {
+        store: Stores::new(Arc::clone(&faulty) as _),
+        job_id: "job_1".into(),
+        history: Default::default(),
+        work: None,
+        interpreter: String::new(),
+        process: Default::default(),
+        worker: None,
+        cluster: None,
+    };
+    let job = r#"{"cp": {"inputs": ["/s/"], "output": "/t", "workers": 1, "memory": "100M", "update": true}}"#;
+    let spec = JobSpec::from_json(job).unwrap();
+    let report = run(&spec, &environment, &Control::default());
+    (report, faulty.calls())
+}
+
+fn target(path: &str) -> String {
+    path.replacen("/s", "/t", 1)
+}
+
+#[test]
+fn a_file_is_whole_or_not_there_wherever_the_disk_fails() {
+    let none = FaultPlan {
+        fault: Fault::Code(5),
+        from: u64::MAX,
+        to: u64::MAX,
+    };
+    let (report, calls) = copied(&disk(), none);
+    assert!(report.error.is_none(), "{:?}", report.error);
+    assert!(calls > 20);
+    for from in 0..calls {
+        for to in [from + 1, u64::MAX] {
+            let (disk, fault) = (disk(), Fault::Code(5));
+            let (report, _) = copied(&disk, FaultPlan { fault, from, to });
+            for (path, bytes) in FILES {
+                let found = disk.bytes_of(target(path).as_ref());
+                let is_whole = found.as_deref() == Some(bytes);
+                assert!(is_whole || found.is_none(), "{from}: {path} is {found:?}");
+                assert!(
+                    is_whole || report.error.is_some(),
+                    "{from}: {path} is missing"
+                );
+            }
+            // And the next job finds what is to be done, and leaves nothing of ours.
+            let (report, _) = copied(&disk, none);
+            assert!(report.error.is_none(), "{from}: {:?}", report.error);
+            for (path, bytes) in FILES {
+                assert_eq!(disk.bytes_of(target(path).as_ref()).as_deref(), Some(bytes));
+            }
+            for folder in ["/t", "/t/d"] {
+                let names = disk.list(folder.as_ref()).unwrap();
+                let ours =
+                    |path: &std::path::PathBuf| path.to_string_lossy().contains(".gristmill");
+                assert!(!names.iter().any(ours), "{from} to {to}: {names:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! How one file is copied: compared with what is there, read, written, proved, completed.
+//!
+//! Whatever fails, nothing is left that was staged for the file. Errors of a store that may help to try again are tried again
+//! here: other files of the task need not be copied twice.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::copy_files::{CopiedFile, CopyItem, CopyOutcome, CopyRules, ExistingFile};
+use crate::commit::sent_again;
+use crate::task::{TaskAttempt, TaskContext};
+use gristmill_base::error::{Error, JobOption, Kind, Result};
+use gristmill_storage::input::InputFile;
+use gristmill_storage::io::overlap::TRANSFER_BYTES;
+use gristmill_storage::io::window::in_order;
+use gristmill_storage::local::attributes::{link_of, make_link, mode_of, set_mode, set_modified};
+use gristmill_storage::local::not_there;
+use gristmill_storage::location::Location;
+use gristmill_storage::objects::Upload;
+use gristmill_storage::stores::Stores;
+use gristmill_storage::{Caching, FileKind, Publisher, ReadFile, Stat};
+
+const OPERATION: &str = "copy a file";
+
+/// How long a wait for the next bytes is at most, so that a stop is heard.
+const WAIT_MAX: Duration = Duration::from_millis(100);
+
+/// What a task copies with.
+pub(super) struct Copying<'a> {
+    rules: CopyRules,
+    context: &'a TaskContext,
+    attempt: &'a TaskAttempt<'a>,
+    /// Where files are read from: the disk as it is.
+    sources: Arc<Stores>,
+    /// One for each side; as long as the longest file so far, at most a transfer.
+    buffers: [Vec<u8>; 2],
+    pace: Pace,
+}
+
+impl<'a> Copying<'a> {
+    pub(super) fn new(
+        rules: CopyRules,
+        context: &'a TaskContext,
+        attempt: &'a TaskAttempt<'a>,
+    ) -> Self {
+        Copying {
+            rules,
+            context,
+            attempt,
+            sources: context.node.store.with_shared_outputs(None),
+            buffers: [Vec::new(), Vec::new()],
+            pace: Pace::new(rules.bytes_per_s),
+        }
+    }
+
+    fn targets(&self) -> &'a Stores {
+        &self.context.node.store
+    }
+
+    fn publisher(&self, to: &Location) -> Result<&'a dyn Publisher> {
+        let publisher = self.targets().publisher(to);
+        publisher.ok_or_else(|| {
+            Error::bug(OPERATION, "its place takes no files").with_path(to.as_typed())
+        })
+    }
+
+    /// Fails where the attempt should stop.
+    pub(super) fn check_stop(&self) -> Result<()> {
+        self.attempt.progress(0)
+    }
+
+    /// Makes a directory, where the place has such.
+    pub(super) fn directory(&self, item: &CopyItem) -> Result<()> {
+        if self.rules.dry_run {
+            return Ok(());
+        }
+        let to = item.to.as_typed();
+        match self.targets().stat(&item.to)?.map(|found| found.kind) {
+            None | Some(FileKind::Directory) => self.publisher(&item.to)?.make_directory(to),
+            Some(_) => Err(has_name(&item.to, "a file has the name of the directory")),
+        }
+    }
+
+    /// Makes a link that leads to the same as another one.
+    pub(super) fn link(&self, item: &CopyItem, leads_to: &Path) -> Result<()> {
+        let to = item.to.as_typed();
+        if link_of(to)?.is_some_and(|there| there == leads_to) || self.rules.dry_run {
+            return Ok(());
+        }
+        let there = self.targets().stat(&item.to)?;
+        match there.map(|found| found.kind) {
+            Some(FileKind::Directory) if link_of(to)?.is_none() => {
+                return Err(has_name(&item.to, "a directory has the name of the link"));
+            }
+            Some(_) if self.rules.existing == ExistingFile::Refuse => return Err(differs(item)),
+            Some(_) => self.publisher(&item.to)?.delete(to)?,
+            None => {
+                let parent = item.to.parent();
+                let parent = parent.unwrap_or_else(|| item.to.clone());
+                self.publisher(&item.to)?
+                    .make_directory(parent.as_typed())?;
+            }
+        }
+        make_link(leads_to, to)
+    }
+
+    /// Copies a file, unless it is there.
+    pub(super) fn file(&mut self, item: &CopyItem, listed: &Stat) -> Result<CopiedFile> {
+        let stores = Arc::clone(&self.sources);
+        sent_again(&stores, || self.file_once(item, listed))
+    }
+
+    fn file_once(&mut self, item: &CopyItem, listed: &Stat) -> Result<CopiedFile> {
+        let input = self.as_it_is(item, listed)?;
+        let there = self.targets().stat(&item.to)?;
+        let is_there = match &there {
+            None => false,
+            Some(found) if found.kind == FileKind::Directory => {
+                return Err(has_name(&item.to, "a directory has the name of the file"));
+            }
+            Some(found) => {
+                let same = match self.rules.existing {
+                    ExistingFile::Overwrite => None,
+                    _ => self.same_bytes(&input, &item.to, found)?,
+                };
+                if let Some(crc) = same {
+                    return Ok(copied(item, &input, CopyOutcome::Same, crc));
+                }
+                if self.rules.existing == ExistingFile::Refuse {
+                    return Err(differs(item));
+                }
+                true
+            }
+        };
+        let outcome = match is_there {
+            true => CopyOutcome::Replaced,
+            false => CopyOutcome::Copied,
+        };
+        if self.rules.dry_run {
+            return Ok(copied(item, &input, outcome, None));
+        }
+        let upload = self.write(&input, &item.to)?;
+        let crc = upload.crc();
+        if let Err(error) = self.publish(&input, &upload) {
+            // The error is what counts; the job sweeps what stays.
+            let publisher = self.publisher(&item.to)?;
+            let _ = publisher.abort(item.to.as_typed(), &upload.id);
+            return Err(error);
+        }
+        self.keep_attributes(&input, &item.to)?;
+        if self.rules.verify {
+            self.verify(&item.to, (input.stat.bytes, crc))?;
+        }
+        Ok(copied(item, &input, outcome, Some(crc)))
+    }
+
+    /// A file as it is now. Of a store the listing has said it, and no other version is read.
+    fn as_it_is(&self, item: &CopyItem, listed: &Stat) -> Result<InputFile> {
+        let path = item.from.clone();
+        if self.sources.pins_versions(&path) {
+            return Ok(InputFile {
+                path,
+                stat: *listed,
+            });
+        }
+        let stat = self.sources.stat(&path)?;
+        match stat {
+            Some(stat) if stat.kind == FileKind::File => Ok(InputFile { path, stat }),
+            Some(_) => Err(
+                Error::new(Kind::InputChanged, OPERATION, "it is a file no longer")
+                    .with_path(path.as_typed())
+                    .advise("let no program change the source, then run again"),
+            ),
+            None => Err(not_there(OPERATION, path.as_typed())),
+        }
+    }
+
+    /// Opens a file to be read from its beginning to its end.
+    fn open(&self, stores: &Stores, input: &InputFile) -> Result<Box<dyn ReadFile>> {
+        let file = stores.open_input(input, Caching::Cached)?;
+        Ok(in_order(file, 0..input.stat.bytes))
+    }
+
+    /// Two buffers for files of so many bytes.
+    fn room(&mut self, bytes: u64) {
+        let wanted = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let wanted = wanted.clamp(1, TRANSFER_BYTES);
+        for buffer in &mut self.buffers {
+            if buffer.len() < wanted {
+                buffer.resize(wanted, 0);
+            }
+        }
+    }
+
+    /// The CRC of a file's bytes, nothing where nobody had to read them, if another one has the same; else nothing.
+    fn same_bytes(
+        &mut self,
+        input: &InputFile,
+        to: &Location,
+        found: &Stat,
+    ) -> Result<Option<Option<u32>>> {
+        if found.kind != FileKind::File || found.bytes != input.stat.bytes {
+            return Ok(None);
+        }
+        let is_local = !input.path.is_remote() && !to.is_remote();
+        if is_local && found.identity == input.stat.identity {
+            return Ok(Some(None)); // two names of one file
+        }
+        let known = self.publisher(to)?.head(to.as_typed())?;
+        let known = known.and_then(|object| object.crc);
+        self.room(input.stat.bytes);
+        let file = self.open(&self.sources, input)?;
+        let other = match known {
+            Some(_) => None,
+            None => {
+                let path = to.clone();
+                Some(self.open(self.targets(), &InputFile { path, stat: *found })?)
+            }
+        };
+        let [ours, theirs] = &mut self.buffers;
+        let (mut crc, mut offset) = (crc32fast::Hasher::new(), 0);
+        loop {
+            let read = file.read_at(ours, offset)?;
+            let data = ours.get(..read).unwrap_or_default();
+            if let Some(other) = &other {
+                let read = other.read_at(theirs, offset)?;
+                if theirs.get(..read) != Some(data) {
+                    return Ok(None);
+                }
+            }
+            crc.update(data);
+            offset += read as u64;
+            self.pace.wait(read, self.attempt)?;
+            if read < ours.len() {
+                break;
+            }
+        }
+        let crc = crc.finalize();
+        let is_same = offset == found.bytes && known.is_none_or(|known| known == crc);
+        if is_same {
+            self.attempt.progress(offset)?;
+        }
+        Ok(is_same.then_some(Some(crc)))
+    }
+
+    /// Writes the bytes of a file; nobody sees them yet.
+    fn write(&mut self, input: &InputFile, to: &Location) -> Result<Upload> {
+        let bytes = input.stat.bytes;
+        self.room(bytes);
+        let file = self.open(&self.sources, input)?;
+        let out = self.targets().create(to, bytes, Caching::Cached)?;
+        if let Some(sending) = self.context.sending(to, bytes) {
+            out.send_by(&sending);
+        }
+        let [buffer, _] = &mut self.buffers;
+        let (mut crc, mut offset) = (crc32fast::Hasher::new(), 0);
+        loop {
+            let read = file.read_at(buffer, offset)?;
+            let data = buffer.get(..read).unwrap_or_default();
+            crc.update(data);
+            out.write_at(data, offset)?;
+            offset += read as u64;
+            self.attempt.progress(read as u64)?;
+            self.pace.wait(read, self.attempt)?;
+            if read < buffer.len() {
+                break;
+            }
+        }
+        if offset != bytes {
+            return Err(changed(&input.path));
+        }
+        let upload = out.finish()?;
+        let upload = upload.ok_or_else(|| Error::bug(OPERATION, "its place takes no uploads"))?;
+        if (upload.bytes(), upload.crc()) == (bytes, crc.finalize()) {
+            return Ok(upload);
+        }
+        let _ = self.publisher(to)?.abort(to.as_typed(), &upload.id); // the error is what counts
+        Err(not_proved(to))
+    }
+
+    /// Makes a file seen that is whole, if what was read is still the file that was opened.
+    fn publish(&self, input: &InputFile, upload: &Upload) -> Result<()> {
+        if !self.sources.pins_versions(&input.path)
+            && self.sources.stat(&input.path)? != Some(input.stat)
+        {
+            return Err(changed(&input.path));
+        }
+        self.attempt.progress(0)?;
+        let (publisher, path) = (self.publisher(&upload.path)?, upload.path.as_typed());
+        publisher.complete(upload)?;
+        match publisher.head(path)? {
+            Some(found) if upload.made(&found) => Ok(()),
+            _ => Err(not_proved(&upload.path)),
+        }
+    }
+
+    /// Gives a file what else is to be as it was: between local places.
+    fn keep_attributes(&self, input: &InputFile, to: &Location) -> Result<()> {
+        let (Some(from), Some(to)) = (input.path.local(), to.local()) else {
+            return Ok(());
+        };
+        if self.rules.times {
+            set_modified(to, &input.stat)?;
+        }
+        match self.rules.mode {
+            true => set_mode(to, mode_of(from)?),
+            false => Ok(()),
+        }
+    }
+
+    /// Reads what was written.
+    fn verify(&mut self, to: &Location, written: (u64, u32)) -> Result<()> {
+        let stat = self.targets().stat(to)?;
+        let stat = stat.ok_or_else(|| not_there(OPERATION, to.as_typed()))?;
+        let path = to.clone();
+        let file = self.open(self.targets(), &InputFile { path, stat })?;
+        let [buffer, _] = &mut self.buffers;
+        let (mut crc, mut offset) = (crc32fast::Hasher::new(), 0);
+        loop {
+            let read = file.read_at(buffer, offset)?;
+            crc.update(buffer.get(..read).unwrap_or_default());
+            offset += read as u64;
+            self.attempt.progress(0)?;
+            if read < buffer.len() {
+                break;
+            }
+        }
+        match (offset, crc.finalize()) == written {
+            true => Ok(()),
+            false => Err(not_proved(to)),
+        }
+    }
+}
+
+fn copied(
+    item: &CopyItem,
+    input: &InputFile,
+    outcome: CopyOutcome,
+    crc: Option<u32>,
+) -> CopiedFile {
+    CopiedFile {
+        path: item.to.clone(),
+        outcome,
+        bytes: input.stat.bytes,
+        crc,
+    }
+}
+
+fn changed(path: &Location) -> Error {
+    Error::new(
+        Kind::InputChanged,
+        OPERATION,
+        "it changed while it was read",
+    )
+    .with_path(path.as_typed())
+    .advise("let no program write to the source, then run again")
+    .final_error()
+}
+
+fn not_proved(path: &Location) -> Error {
+    let message = "the bytes there are not those that were written";
+    Error::new(Kind::Proof, OPERATION, message)
+        .with_path(path.as_typed())
+        .advise("let no other program write to the target, check the device, then run again")
+}
+
+fn has_name(path: &Location, what: &str) -> Error {
+    Error::new(Kind::Exists, OPERATION, what)
+        .with_path(path.as_typed())
+        .advise("remove it, or name another target")
+        .final_error()
+}
+
+fn differs(item: &CopyItem) -> Error {
+    let message = "a file that has its name has other bytes";
+    Error::new(Kind::Exists, OPERATION, message)
+        .with_path(item.to.as_typed())
+        .with("source", &item.from)
+        .advise_options(
+            "give {} to replace all files, or --update to replace those that differ",
+            [JobOption::Overwrite.named()],
+        )
+        .final_error()
+}
+
+/// Bytes a second, at most.
+struct Pace {
+    bytes_per_s: Option<u64>,
+    began: Instant,
+    bytes: u64,
+}
+
+impl Pace {
+    fn new(bytes_per_s: Option<u64>) -> Self {
+        Pace {
+            bytes_per_s,
+            began: Instant::now(),
+            bytes: 0,
+        }
+    }
+
+    /// Notes so many bytes, and waits until more may come.
+    fn wait(&mut self, bytes: usize, attempt: &TaskAttempt<'_>) -> Result<()> {
+        let Some(bytes_per_s) = self.bytes_per_s else {
+            return Ok(());
+        };
+        self.bytes += bytes as u64;
+        let due = Duration::from_secs_f64(self.bytes as f64 / bytes_per_s.max(1) as f64);
+        while let Some(left) = due
+            .checked_sub(self.began.elapsed())
+            .filter(|left| !left.is_zero())
+        {
+            std::thread::sleep(left.min(WAIT_MAX));
+            attempt.progress(0)?;
+        }
+        Ok(())
+    }
+}

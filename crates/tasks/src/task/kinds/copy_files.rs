@@ -1,0 +1,315 @@
+//! The copy task: copies files to another place, proves each, and makes each seen.
+//!
+//! ```text
+//!   listed file ──same bytes are there──▶ left as it is
+//!               ──else──▶ read, CRC-32 ──▶ staged file or upload ── length, CRC ──▶ completed
+//! ```
+//!
+//! Each file is an output by itself, so the task is its committer: it completes a file once the bytes written are those read, and
+//! the file read is the one that was opened. The rules that must hold: a file appears whole or not at all; no two attempts at a
+//! task run at once, and one that was told to stop completes nothing. An attempt that comes after another one finds what that
+//! one has completed, and leaves it.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::copied::Copying;
+use crate::task::input::name_of;
+use crate::task::{Counters, Side, TaskContext, TaskEnvironment, TaskKind};
+use gristmill_base::error::{Error, Kind, Result};
+use gristmill_storage::Stat;
+use gristmill_storage::io::at_once::at_once;
+use gristmill_storage::io::overlap::TRANSFER_BYTES;
+use gristmill_storage::location::Location;
+
+/// Failures that a report names; others are counted.
+pub const COPY_FAILURES_NAMED: usize = 20;
+
+/// Memory of a worker that copies: a buffer for each side, which are compared.
+pub const COPY_WORKER_BYTES: u64 = 2 * TRANSFER_BYTES as u64;
+
+/// A file that is copied beside others, where a place answers late, is no longer than this.
+pub const SHORT_FILE_BYTES: u64 = 256 << 10;
+
+/// Such files that a task copies at once.
+const STREAMS_MAX: usize = 16;
+
+/// Something to copy, and where to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyItem {
+    /// Where it is.
+    pub from: Location,
+    /// Where it is to be.
+    pub to: Location,
+    /// What it is.
+    pub what: CopySource,
+}
+
+impl CopyItem {
+    /// The length of a file; of what else there is, nothing.
+    pub fn bytes(&self) -> u64 {
+        match &self.what {
+            CopySource::File(found) => found.bytes,
+            CopySource::Directory | CopySource::Link(_) => 0,
+        }
+    }
+}
+
+/// What is copied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CopySource {
+    /// A file, as it was listed.
+    File(Stat),
+    /// A directory, without what is in it.
+    Directory,
+    /// A link, which leads to this.
+    Link(#[serde(with = "gristmill_base::names")] PathBuf),
+}
+
+/// What is done about a file that is there already, and has other bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ExistingFile {
+    /// The copy of this one fails.
+    Refuse,
+    /// It is replaced.
+    Update,
+    /// It is replaced, and nobody compares.
+    Overwrite,
+}
+
+/// How files are copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyRules {
+    /// What is done about files that are there.
+    pub existing: ExistingFile,
+    /// Nothing is written: the report says what would be done.
+    pub dry_run: bool,
+    /// What was written is read once more.
+    pub verify: bool,
+    /// Files get the permissions of those that they are copied from.
+    pub mode: bool,
+    /// And their times.
+    pub times: bool,
+    /// A file that cannot be copied keeps no other from being copied.
+    pub ignore_failures: bool,
+    /// The report names each file.
+    pub names_files: bool,
+    /// Bytes a second that the task may read.
+    pub bytes_per_s: Option<u64>,
+    /// Memory of the task: its buffers, and the part of an upload that it fills.
+    pub worker_bytes: u64,
+}
+
+/// Which files to copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyFilesSpec {
+    /// They, in order.
+    pub items: Vec<CopyItem>,
+    /// How.
+    pub rules: CopyRules,
+}
+
+/// What was done about a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CopyOutcome {
+    /// It was copied.
+    Copied,
+    /// It was copied in the place of another one.
+    Replaced,
+    /// It was there.
+    Same,
+}
+
+/// A file that was copied, or was there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopiedFile {
+    /// Where it is now.
+    pub path: Location,
+    /// What was done.
+    pub outcome: CopyOutcome,
+    /// Its length.
+    pub bytes: u64,
+    /// The CRC-32 of its bytes; nothing where they were not read.
+    pub crc: Option<u32>,
+}
+
+/// What a task copied.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyReport {
+    /// Files that were copied, and those of them that took the place of others.
+    pub copied: u64,
+    /// Of these, as many took the place of others.
+    pub replaced: u64,
+    /// Bytes of files that were copied.
+    pub copied_bytes: u64,
+    /// The sum of their CRCs.
+    pub crc_sum: u64,
+    /// Files that were there.
+    pub same: u64,
+    /// Their bytes.
+    pub same_bytes: u64,
+    /// Directories that were made, or were there.
+    pub directories: u64,
+    /// Links that were made, or were there.
+    pub links: u64,
+    /// Files that could not be copied.
+    pub failed: u64,
+    /// What was wrong with the first of them.
+    pub failures: Vec<String>,
+    /// Each file, where the rules ask for that.
+    pub files: Vec<CopiedFile>,
+}
+
+impl CopyReport {
+    fn count(&mut self, file: CopiedFile, names: bool) {
+        match file.outcome {
+            CopyOutcome::Same => {
+                self.same += 1;
+                self.same_bytes += file.bytes;
+            }
+            CopyOutcome::Copied | CopyOutcome::Replaced => {
+                self.copied += 1;
+                self.replaced += u64::from(file.outcome == CopyOutcome::Replaced);
+                self.copied_bytes += file.bytes;
+                self.crc_sum += u64::from(file.crc.unwrap_or_default());
+            }
+        }
+        if names {
+            self.files.push(file);
+        }
+    }
+
+    fn fail(&mut self, error: &Error) {
+        self.failed += 1;
+        if self.failures.len() < COPY_FAILURES_NAMED {
+            self.failures.push(error.to_string());
+        }
+    }
+
+    /// Adds what another task copied; the files it names are left to whoever reads them.
+    pub fn add(&mut self, other: &CopyReport) {
+        self.copied += other.copied;
+        self.replaced += other.replaced;
+        self.copied_bytes += other.copied_bytes;
+        self.crc_sum += other.crc_sum;
+        self.same += other.same;
+        self.same_bytes += other.same_bytes;
+        self.directories += other.directories;
+        self.links += other.links;
+        self.failed += other.failed;
+        let room = COPY_FAILURES_NAMED.saturating_sub(self.failures.len());
+        self.failures
+            .extend(other.failures.iter().take(room).cloned());
+    }
+}
+
+/// What became of an item.
+enum Done {
+    File(CopiedFile),
+    Directory,
+    Link,
+    Failed(Error),
+}
+
+impl CopyFilesSpec {
+    /// How many files are copied at once: short ones of far places, which answer late, as there is memory for them.
+    fn streams(&self) -> usize {
+        let is_far = |item: &CopyItem| item.from.is_remote() || item.to.is_remote();
+        let longest = self.items.iter().map(CopyItem::bytes).max().unwrap_or(0);
+        if longest > SHORT_FILE_BYTES || !self.items.iter().any(is_far) {
+            return 1;
+        }
+        let each = 3 * SHORT_FILE_BYTES; // two buffers, and a part
+        usize::try_from(self.rules.worker_bytes / each).map_or(1, |fit| fit.clamp(1, STREAMS_MAX))
+    }
+
+    /// Copies an item. Where failures are ignored, none but the end of the job is an error.
+    fn copy(&self, copying: &mut Copying<'_>, item: &CopyItem) -> Result<Done> {
+        copying.check_stop()?;
+        let done = match &item.what {
+            CopySource::File(found) => copying.file(item, found).map(Done::File),
+            CopySource::Directory => copying.directory(item).map(|()| Done::Directory),
+            CopySource::Link(leads_to) => copying.link(item, leads_to).map(|()| Done::Link),
+        };
+        match done {
+            Err(error) if self.rules.ignore_failures && error.kind() != Kind::Cancelled => {
+                copying.check_stop()?; // a store that stopped waiting says so in its own words
+                Ok(Done::Failed(error))
+            }
+            done => done,
+        }
+    }
+
+    fn note(&self, report: &mut CopyReport, done: Done) {
+        match done {
+            Done::File(file) => report.count(file, self.rules.names_files),
+            Done::Directory => report.directories += 1,
+            Done::Link => report.links += 1,
+            Done::Failed(error) => report.fail(&error),
+        }
+    }
+}
+
+impl TaskKind for CopyFilesSpec {
+    type Report = CopyReport;
+
+    fn run(&self, (context, attempt, _): TaskEnvironment<'_>) -> Result<Self::Report> {
+        let budget = &context.node.budget;
+        let _memory = budget.reserve("copy buffers", self.rules.worker_bytes)?;
+        let streams = self.streams();
+        let rules = CopyRules {
+            bytes_per_s: self
+                .rules
+                .bytes_per_s
+                .map(|limit| (limit / streams as u64).max(1)),
+            ..self.rules
+        };
+        let mut report = CopyReport::default();
+        if streams > 1 {
+            let done = at_once(&self.items, streams, |item| {
+                let mut copying = Copying::new(rules, context, attempt);
+                self.copy(&mut copying, item)
+            })?;
+            done.into_iter()
+                .for_each(|done| self.note(&mut report, done));
+            return Ok(report);
+        }
+        let mut copying = Copying::new(rules, context, attempt);
+        for item in &self.items {
+            let done = self.copy(&mut copying, item)?;
+            self.note(&mut report, done);
+        }
+        Ok(report)
+    }
+
+    fn input(&self, _context: &TaskContext) -> String {
+        match &*self.items {
+            [] => "nothing".to_owned(),
+            [one] => name_of(&one.from),
+            [first, ..] => format!(
+                "{} files from {} on",
+                self.items.len(),
+                name_of(&first.from)
+            ),
+        }
+    }
+
+    fn counters(&self, report: &CopyReport) -> Counters {
+        vec![
+            ("COPY", report.copied),
+            ("SKIP", report.same),
+            ("FAIL", report.failed),
+            ("BYTESCOPIED", report.copied_bytes),
+            ("BYTESSKIPPED", report.same_bytes),
+        ]
+    }
+
+    fn side(&self) -> Option<Side> {
+        Some(Side::Map)
+    }
+
+    fn writes_apart(&self) -> bool {
+        false
+    }
+}
