@@ -5,7 +5,7 @@ from typing import Literal
 from gristmill.names import StrPath
 from gristmill.report import JobReport
 
-__all__ = ["group", "join", "matchcount", "resume", "sample", "shuf", "sort", "split_by", "teragen", "terasort", "teravalidate", "top_records", "unique", "wordcount"]
+__all__ = ["cp", "group", "join", "matchcount", "resume", "sample", "shuf", "sort", "split_by", "teragen", "terasort", "teravalidate", "top_records", "unique", "wordcount"]
 
 def sort(
     inputs: StrPath | Iterable[StrPath] | None = ...,
@@ -1497,6 +1497,108 @@ def split_by(
         city,price
         Rome,2
         Rome,3
+    """
+
+def cp(
+    inputs: StrPath | Iterable[StrPath],
+    output: StrPath,
+    *,
+    update: bool = ...,
+    overwrite: bool = ...,
+    delete: bool = ...,
+    dry_run: bool = ...,
+    filter: str | Iterable[str] | None = ...,
+    exclude: str | Iterable[str] | None = ...,
+    files_from: StrPath | None = ...,
+    links: Literal["follow", "copy", "skip"] = ...,
+    preserve: Literal["times", "mode", "times,mode"] = ...,
+    verify: bool = ...,
+    manifest: StrPath | None = ...,
+    bandwidth: int | str | None = ...,
+    ignore_failures: bool = ...,
+    memory: int | str | None = ...,
+    workers: int | None = ...,
+    runner: Literal["threads", "processes"] = ...,
+    on: Literal["local", "ray"] = ...,
+    nodes: int | None = ...,
+    store_option: Mapping[str, str] | Iterable[str] | None = ...,
+    no_sync: bool = ...,
+    history: bool = ...,
+) -> JobReport:
+    r"""Copy files and directories between places: disks, S3, HDFS, and from web servers.
+
+    A file that is there already and has the same bytes is left. Each file appears whole, or not at
+    all. The job compares the length and the CRC-32 of what it read with those of what was written.
+    A killed job is resumed with `gristmill resume`, or by the same command with --update.
+
+    Args:
+        inputs: What to copy: files and directories. A directory is copied by its name; with a slash
+            at its end, what is in it is.
+        output: Where to: a directory; or, for one file, the name of its copy.
+        update: Replace a file that is there and has other bytes. Both are read, unless their
+            lengths differ or the store knows a checksum.
+        overwrite: Replace each file that is there, without a comparison.
+        delete: Remove from the target what the source does not have, once all is copied. Needs one
+            source, which is a directory.
+        dry_run: Say what would be done, a line for each file, and write nothing.
+        filter: Copy only files whose names match, such as *.csv; with a slash, the path within the
+            source. Repeatable. By default all files.
+        exclude: Leave out files and directories whose names match; with a slash, whose paths within
+            the source do. Repeatable. By default nothing.
+        files_from: A file with the names to copy, a line each, within the one source directory. By
+            default all.
+        links: What is done about symbolic links: copy what they lead to, copy them as links, or
+            skip them. By default follow.
+        preserve: Give files the times or the permissions of the source: times, mode or times,mode.
+            Between local places. By default neither.
+        verify: Read each file that was written, and compare its CRC.
+        manifest: Write a file with the name, the length and the CRC-32 of each file, as lines of
+            JSON. By default none.
+        bandwidth: Read at most so many bytes a second, such as 50M; each worker has its share. By
+            default no limit.
+        ignore_failures: Copy the others when a file cannot be copied. The job fails at its end, and
+            names the first 20.
+        memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
+            is available.
+        workers: How many tasks run at once. The output does not depend on it. By default one for
+            each core.
+        runner: Where tasks run: in threads of this process, or in worker processes. The output does
+            not depend on it. By default threads.
+        on: Where the job runs: on this machine, or on a Ray cluster (the one of RAY_ADDRESS, or of
+            this machine). On the command line also http://HOST:8265, the address of a Ray
+            dashboard: Gristmill submits the command to that cluster. The output does not depend on
+            it. By default local.
+        nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
+            default all of them.
+        store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
+            (path or virtual), connect_timeout and request_timeout (seconds),
+            max_concurrent_requests. By default as the environment and ~/.aws say.
+        no_sync: Do not wait until the output is durable. Faster; a power failure can lose it.
+        history: Keep the job's history also if it takes less than a second.
+
+    Returns:
+        The job's report.
+
+    Raises:
+        ValueError: An option makes no sense, or the input is not what the job needs.
+        FileNotFoundError: An input does not exist.
+        FileExistsError: The output exists.
+        MemoryError: `memory` is too small.
+        OSError: An input cannot be read, or the output cannot be written.
+
+    Example:
+        >>> import pathlib, tempfile, gristmill
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     top = pathlib.Path(folder)
+        ...     for name in ("a", "b"):
+        ...         (top / name).write_text("some text\n")
+        ...     report = gristmill.cp([top / "a", top / "b"], top / "copies")
+        ...     sorted(path.name for path in (top / "copies").iterdir())
+        10
+        10
+        ['a', 'b']
+        >>> report.counters["COPY"], report.counters["BYTESCOPIED"]
+        (2, 20)
     """
 
 def resume(

@@ -27,18 +27,28 @@ NAMES = st.sampled_from(
         *(b"s3:", b"~", b"x" * 200, b"y" * 255, b"part-r-00000", b"_temporary", b"file:"),
     ]
 )
-CONTENTS = st.sampled_from([b"", b"x", b"hello\n", b"\0" * 5000, bytes(range(256)) * 300])
-TREES = st.dictionaries(st.lists(NAMES, min_size=1, max_size=4).map(tuple), CONTENTS, max_size=8)
+CONTENTS = {
+    "none": b"",
+    "x": b"x",
+    "line": b"hello\n",
+    "zeros": b"\0" * 5000,
+    "all": bytes(range(256)) * 300,
+}
+TREES = st.dictionaries(
+    st.lists(NAMES, min_size=1, max_size=4).map(tuple),
+    st.sampled_from(sorted(CONTENTS)),
+    max_size=8,
+)
 
 
 def made(top: Path, files: dict[tuple[bytes, ...], bytes]) -> None:
     """Make files below a directory; where a name is a directory already, it stays one."""
     top.mkdir(exist_ok=True)
     for parts, content in files.items():
-        path = os.path.join(os.fsencode(top), *parts)
+        path = top.joinpath(*map(os.fsdecode, parts))
         try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            Path(os.fsdecode(path)).write_bytes(content)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
         except (IsADirectoryError, NotADirectoryError, FileExistsError):
             pass
 
@@ -58,15 +68,15 @@ def tree(top: Path) -> dict[bytes, bytes | None]:
 @given(TREES, TREES, st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_any_tree_and_what_was_there(
-    files: dict[tuple[bytes, ...], bytes], old: dict[tuple[bytes, ...], bytes], delete: bool
+    files: dict[tuple[bytes, ...], str], old: dict[tuple[bytes, ...], str], delete: bool
 ) -> None:
     with TemporaryDirectory() as folder:
         source, target = Path(folder, "source"), Path(folder, "target")
-        made(source, files)
+        made(source, {parts: CONTENTS[key] for parts, key in files.items()})
         gm.cp([source], f"{folder}/fresh/")
         wanted = tree(source)
         assert tree(Path(folder, "fresh", "source")) == wanted
-        made(target, old)
+        made(target, {parts: CONTENTS[key] for parts, key in old.items()})
         before = tree(target)
         try:
             done = gm.cp([f"{source}/"], target, update=True, delete=delete)
@@ -153,7 +163,8 @@ def test_delete_leaves_what_is_excluded(source: Path) -> None:
     assert tree(Path("t/s")).keys() == {b"f", b"d", b"d/h", b"empty", b"b.tmp"}
 
 
-def test_delete_follows_no_link(source: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("source")
+def test_delete_follows_no_link(tmp_path: Path) -> None:
     run("cp", "s", "t")
     outside = tmp_path / "outside"
     made(outside, {(b"kept",): b"kept"})
@@ -166,7 +177,8 @@ def test_delete_follows_no_link(source: Path, tmp_path: Path) -> None:
     assert not Path("t/s/link").exists()
 
 
-def test_only_some_files(source: Path) -> None:
+@pytest.mark.usefixtures("source")
+def test_only_some_files() -> None:
     run("cp", "s", "t1", "--filter", "g*")
     assert tree(Path("t1/s")) == {b"d": None, b"d/g": b"ggg\n"}
     Path("names").write_bytes(b"f\n\nempty\n")
@@ -249,8 +261,11 @@ def test_special_files_and_failures_that_are_ignored(source: Path) -> None:
     assert done["counters"]["FAIL"] == 2
     assert len(done["warnings"]) == 2
     assert "nothing was removed" in done["error"]["message"]
-    done = report(*("cp", "s", "t3", "--ignore-failures", "--exclude", "pipe"), status=1,
-                  preexec=without_privileges)
+    done = report(
+        *("cp", "s", "t3", "--ignore-failures", "--exclude", "pipe"),
+        status=1,
+        preexec=without_privileges,
+    )
     assert "1 could not be copied, and 2 were" in done["error"]["message"]
 
 
@@ -355,7 +370,8 @@ def test_to_an_object_store_and_back(source: Path, tmp_path: Path) -> None:
     assert Path("f").read_bytes() == b"bbb\n"
 
 
-def test_explain_counts_files_and_bytes(source: Path) -> None:
+@pytest.mark.usefixtures("source")
+def test_explain_counts_files_and_bytes() -> None:
     plan = json.loads(run("explain", "cp", "s", "t", "--json").stdout)
     assert (plan["files"], plan["input_bytes"]) == (2, 8)
     assert "2 files" in run("explain", "cp", "s", "t").stdout

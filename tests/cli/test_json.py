@@ -39,6 +39,7 @@ FAILING: dict[str, list[str]] = {
     "split": ["--by", "1", "no", "out"],
     "top": ["1", "no", "-o", "out"],
     "matchcount": ["x", "no", "out"],
+    "cp": ["no", "out"],
 }
 
 

@@ -272,7 +272,13 @@ STREAMED = (
     script("cat", "-mapper cat -reducer cat -D mapreduce.job.maps=4"),
 )
 
-CASES = (*GENERATED, *TERASORTED, *SORTED, *SEARCHED, *COUNTED, *PYTHON, *STREAMED)
+COPIED = (
+    case("cp", "cp {in}/text/ {out} --verify"),
+    case("cp-again", "cp {in}/text/ {out}", "cp {in}/packed/ {out} --update --delete"),
+    case("cp-none", "cp {in}/no-such-name {out}", status=1, says="no such file or directory"),
+)
+
+CASES = (*GENERATED, *TERASORTED, *SORTED, *SEARCHED, *COUNTED, *PYTHON, *STREAMED, *COPIED)
 
 CLUSTERED = frozenset(
     {
@@ -312,6 +318,8 @@ CLUSTERED = frozenset(
         "python-chain",
         "streaming-reduce",
         "streaming-combiner",
+        "cp",
+        "cp-again",
     }
 )
 """The cases that also run on a cluster."""

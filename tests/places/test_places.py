@@ -50,6 +50,7 @@ ALIKE += ("checksum", "parts", "user_counters", "report", "misorders")
 #: Beginnings of counters that say how it was done.
 UNLIKE = ("CPU", "DEVICE", "STORE", "SPILLED", "FILE_BYTES", "MERGE", "TOTAL_LAUNCHED")
 UNLIKE += ("SHUFFLE", "FAILED_SHUFFLE", "LOST")  # of clusters alone
+UNLIKE += ("DIR_COPY",)  # of places with directories
 
 #: Those of sorts alone: which have none in memory.
 UNLIKE_SORTS = ("MAP_OUTPUT_BYTES", "MAP_OUTPUT_MATERIALIZED_BYTES")

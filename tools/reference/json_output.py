@@ -97,8 +97,8 @@ def page() -> str:
         "JSON output",
         _INTRODUCTION,
         "## JobReport",
-        "Printed by `sort`, `wordcount`, `teragen`, `terasort`, `teravalidate`, `cp`, `resume`, `run`, "
-        "`streaming` and `demo`; in Python, what the functions return.",
+        "Printed by `sort`, `wordcount`, `teragen`, `terasort`, `teravalidate`, `cp`, `resume`, "
+        "`run`, `streaming` and `demo`; in Python, what the functions return.",
         _fields(python_fields("report.py", "JobReport")),
         "`run` of a chain prints the report of the last job, and in `chain` the reports of all its "
         "jobs, in order, each with the job's `name`. Where one failed there is its report alone; "

@@ -40,10 +40,10 @@ _INTRODUCTION = """\
 `import gristmill as gm` gives all of this. A command that makes one job is a function:
 `sort`, `teragen`, `terasort`, `teravalidate`, `wordcount`, `matchcount`, `group`, `join`, `sample`,
 `shuf`, `cp`, `resume`; `unique`, which is the command `distinct`, `top_records`, which is `top`,
-as `gm.distinct` and `gm.top` are reductions; and `split_by`, which is `split`. Its options are those
-of the command line, with `_` in place of `-` (`--timeout` is `timeout_s`). A function runs its job
-in this process, returns a [`JobReport`](json.md#jobreport), and raises the built-in exception
-nearest to what went wrong ([errors](errors.md)). `Job` is MapReduce of your own
+as `gm.distinct` and `gm.top` are reductions; and `split_by`, which is `split`. Its options are
+those of the command line, with `_` in place of `-` (`--timeout` is `timeout_s`). A function runs
+its job in this process, returns a [`JobReport`](json.md#jobreport), and raises the built-in
+exception nearest to what went wrong ([errors](errors.md)). `Job` is MapReduce of your own
 functions; the [guide](../guide/mapreduce.md) shows how."""
 
 _SECTION = re.compile(r"^(Args|Returns|Raises|Example|Yields):$", re.MULTILINE)

@@ -8,14 +8,13 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::CpSpec;
-use super::roots::CopyRoot;
-use super::rounds::CopyTotals;
+use super::listing::CopyRoot;
+use super::rounds::{CopyTotals, targets_of};
 use super::selection::Selection;
 use crate::jobs::steps::RunningJob;
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::local::attributes::link_of;
 use gristmill_storage::location::Location;
-use gristmill_storage::shared::SharedOutputs;
 use gristmill_storage::staged::is_staging;
 use gristmill_storage::stores::Stores;
 use gristmill_storage::{FileKind, Publisher};
@@ -36,8 +35,7 @@ pub(super) fn delete(
             .advise("mend what is wrong with the source, then run again"));
     }
     job.begin_phase("delete");
-    let outputs = SharedOutputs::seen_by_all(!job.common.no_sync);
-    let targets = job.store().with_shared_outputs(Some(outputs));
+    let targets = targets_of(job);
     let publisher = targets.publisher(&root.to);
     let publisher = publisher.ok_or_else(|| Error::bug(OPERATION, "its place takes no files"))?;
     if targets.stat(&root.to)?.is_none() {

@@ -1,4 +1,4 @@
-//! The listing: what lies below a source, handed on as it is found.
+//! The listing of the sources: what lies below a source, handed on as it is found.
 //!
 //! Directories come before what is in them, and what is in one before its directories. Names of a directory are looked at in
 //! lots, so that a far store is asked for many at once. The rule that must hold: no name leads out of the target; a key of a
@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use serde::de::{Deserialize, Deserializer};
 
-use super::roots::CopyRoot;
 use super::selection::Selection;
 use crate::plan::table::{OptionValue, ValueKind};
 use gristmill_base::error::{Error, Kind, Result};
@@ -49,6 +48,28 @@ impl OptionValue for LinkRule {
     }
 }
 
+/// A source, and where it goes.
+#[derive(Debug, Clone)]
+pub(super) struct CopyRoot {
+    pub(super) from: Location,
+    pub(super) to: Location,
+    pub(super) stat: Stat,
+}
+
+impl CopyRoot {
+    /// A name that a file of the copy may have.
+    pub(super) fn any_file(&self) -> Location {
+        match self.is_directory() {
+            true => self.to.join("part"),
+            false => self.to.clone(),
+        }
+    }
+
+    pub(super) fn is_directory(&self) -> bool {
+        self.stat.kind == FileKind::Directory
+    }
+}
+
 /// What the listing found.
 pub(super) enum Listed {
     /// Something to copy.
@@ -64,7 +85,7 @@ type Give<'g> = &'g mut dyn FnMut(Listed) -> Result<()>;
 
 /// How sources are listed.
 #[derive(Clone, Copy)]
-pub(super) struct Listing<'a> {
+pub(super) struct SourceListing<'a> {
     pub(super) stores: &'a Stores,
     pub(super) selection: &'a Selection,
     pub(super) links: LinkRule,
@@ -74,17 +95,17 @@ pub(super) struct Listing<'a> {
 
 /// A place in a source, and where it goes.
 #[derive(Clone)]
-struct Place {
+struct ListedPlace {
     from: Location,
     to: Location,
     /// Its path within the source.
     below: PathBuf,
 }
 
-impl Listing<'_> {
+impl SourceListing<'_> {
     /// Hands on what a source is.
     pub(super) fn root(&self, root: &CopyRoot, give: Give<'_>) -> Result<()> {
-        let place = Place {
+        let place = ListedPlace {
             from: root.from.clone(),
             to: root.to.clone(),
             below: PathBuf::new(),
@@ -95,12 +116,12 @@ impl Listing<'_> {
                 _ => {
                     let name = root.from.name().map(PathBuf::from);
                     let below = name.unwrap_or_default();
-                    self.one(Place { below, ..place }, Some(root.stat), give)
+                    self.one(ListedPlace { below, ..place }, Some(root.stat), give)
                 }
             };
         };
         for name in names {
-            let place = Place {
+            let place = ListedPlace {
                 from: place.from.join(name),
                 to: place.to.join(name),
                 below: name.clone(),
@@ -111,7 +132,7 @@ impl Listing<'_> {
     }
 
     /// Hands on something that was named, and what is in it.
-    fn one(&self, place: Place, stat: Option<Stat>, give: Give<'_>) -> Result<()> {
+    fn one(&self, place: ListedPlace, stat: Option<Stat>, give: Give<'_>) -> Result<()> {
         let mut inner = Vec::new();
         self.lot(&mut vec![(place, stat)], &mut inner, give)?;
         inner
@@ -120,13 +141,22 @@ impl Listing<'_> {
     }
 
     /// Hands on what is in a directory. `above` are those on the way to it: one that is found again is a loop of links.
-    fn directory(&self, place: &Place, above: &mut Vec<(u64, u64)>, give: Give<'_>) -> Result<()> {
+    fn directory(
+        &self,
+        place: &ListedPlace,
+        above: &mut Vec<(u64, u64)>,
+        give: Give<'_>,
+    ) -> Result<()> {
         if !place.from.is_remote() && self.links == LinkRule::Follow {
             let identity = match self.stores.stat(&place.from)? {
                 Some(stat) => stat.identity,
                 None => return give(Listed::Failed(gone(place))),
             };
-            if above.contains(&identity) {
+            let is_link = match place.from.local() {
+                Some(path) if above.contains(&identity) => link_of(path)?.is_some(),
+                _ => false,
+            };
+            if is_link {
                 let error = Error::new(
                     Kind::BadInput,
                     OPERATION,
@@ -171,8 +201,8 @@ impl Listing<'_> {
     /// Hands on files; keeps directories for later.
     fn lot(
         &self,
-        lot: &mut Vec<(Place, Option<Stat>)>,
-        inner: &mut Vec<Place>,
+        lot: &mut Vec<(ListedPlace, Option<Stat>)>,
+        inner: &mut Vec<ListedPlace>,
         give: Give<'_>,
     ) -> Result<()> {
         lot.retain(|(place, _)| !self.selection.excludes(&place.below));
@@ -210,7 +240,7 @@ impl Listing<'_> {
         Ok(())
     }
 
-    fn give_file(&self, place: Place, what: CopySource, give: Give<'_>) -> Result<()> {
+    fn give_file(&self, place: ListedPlace, what: CopySource, give: Give<'_>) -> Result<()> {
         if !self.selection.has(&place.below) {
             return Ok(());
         }
@@ -221,7 +251,7 @@ impl Listing<'_> {
         }))
     }
 
-    fn found(&self, place: &Place, stat: Option<Stat>) -> Result<Found> {
+    fn found(&self, place: &ListedPlace, stat: Option<Stat>) -> Result<Found> {
         if let Some(path) = place
             .from
             .local()
@@ -238,7 +268,7 @@ impl Listing<'_> {
     }
 
     /// The error of a name of a store that is an object and begins others, where the target cannot have both.
-    fn also_a_file(&self, place: &Place) -> Result<Option<Error>> {
+    fn also_a_file(&self, place: &ListedPlace) -> Result<Option<Error>> {
         if !self.to_directories || !self.stores.sends_parts(&place.from) {
             return Ok(None);
         }
@@ -264,7 +294,7 @@ enum Found {
 }
 
 /// A name in a directory, and where it goes; nothing of what is ours, or leads elsewhere.
-fn child_of(place: &Place, path: &Location, give: Give<'_>) -> Result<Option<Place>> {
+fn child_of(place: &ListedPlace, path: &Location, give: Give<'_>) -> Result<Option<ListedPlace>> {
     let bytes = path.as_typed().as_os_str().as_bytes();
     let above = place.from.as_typed().as_os_str().as_bytes();
     let name = bytes.strip_prefix(above).unwrap_or(bytes);
@@ -281,20 +311,20 @@ fn child_of(place: &Place, path: &Location, give: Give<'_>) -> Result<Option<Pla
         return Ok(None);
     }
     let name = Path::new(std::ffi::OsStr::from_bytes(name));
-    Ok(Some(Place {
+    Ok(Some(ListedPlace {
         from: path.clone(),
         to: place.to.join(name),
         below: place.below.join(name),
     }))
 }
 
-fn gone(place: &Place) -> Error {
+fn gone(place: &ListedPlace) -> Error {
     Error::new(Kind::NotFound, OPERATION, "no such file or directory")
         .with_path(place.from.as_typed())
         .advise("check the name, and let no program change the source")
 }
 
-fn special(place: &Place) -> Error {
+fn special(place: &ListedPlace) -> Error {
     Error::new(
         Kind::BadInput,
         OPERATION,

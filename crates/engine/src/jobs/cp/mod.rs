@@ -19,11 +19,9 @@ mod planned;
 mod roots;
 mod rounds;
 mod selection;
-#[cfg(test)]
-mod tests;
 mod words;
 
-use self::listing::{LinkRule, Listing};
+use self::listing::{CopyRoot, LinkRule, SourceListing};
 use self::rounds::CopyTotals;
 use self::selection::Selection;
 use self::words::Preserve;
@@ -179,7 +177,7 @@ impl CpSpec {
         Ok(())
     }
 
-    fn check_roots(&self, roots: &[roots::CopyRoot]) -> Result<()> {
+    fn check_roots(&self, roots: &[CopyRoot]) -> Result<()> {
         let is_one_directory = matches!(roots, [root] if root.is_directory());
         for (option, given) in [
             ("delete", self.delete),
@@ -213,8 +211,8 @@ impl CpSpec {
         )
     }
 
-    fn listing<'a>(&self, stores: &'a Stores, selection: &'a Selection) -> Listing<'a> {
-        Listing {
+    fn listing<'a>(&self, stores: &'a Stores, selection: &'a Selection) -> SourceListing<'a> {
+        SourceListing {
             stores,
             selection,
             links: self.links,
@@ -283,3 +281,6 @@ fn some_failed(totals: &CopyTotals, first: &str) -> Error {
     Error::new(Kind::Io, "copy all files", message)
         .advise("mend what is wrong, and run the same command again with --update")
 }
+
+#[cfg(test)]
+mod tests;

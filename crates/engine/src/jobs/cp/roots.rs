@@ -12,29 +12,15 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::listing::{Listed, Listing};
+use super::listing::{CopyRoot, Listed, SourceListing};
 use gristmill_base::error::{Error, Kind, Result};
+use gristmill_storage::FileKind;
 use gristmill_storage::location::Location;
 use gristmill_storage::stores::Stores;
-use gristmill_storage::{FileKind, Stat};
 use gristmill_tasks::split::pattern;
 use gristmill_tasks::task::CopySource;
 
 const OPERATION: &str = "copy files";
-
-/// A source, and where it goes.
-#[derive(Debug, Clone)]
-pub(super) struct CopyRoot {
-    pub(super) from: Location,
-    pub(super) to: Location,
-    pub(super) stat: Stat,
-}
-
-impl CopyRoot {
-    pub(super) fn is_directory(&self) -> bool {
-        self.stat.kind == FileKind::Directory
-    }
-}
 
 /// What the sources are, in their order.
 pub(super) fn roots(
@@ -87,6 +73,13 @@ pub(super) fn roots(
 /// The last name of a source.
 fn name_of(from: &Location) -> Result<OsString> {
     let name = from.name().map(OsStr::to_owned);
+    let is_of_web = matches!(from.scheme(), Some("http" | "https"));
+    let name = name.map(
+        |name| match name.as_bytes().split(|byte| *byte == b'?').next() {
+            Some(path) if is_of_web => OsString::from_vec(path.to_vec()), // without its query
+            _ => name,
+        },
+    );
     name.ok_or_else(|| {
         Error::new(
             Kind::BadOption,
@@ -94,7 +87,7 @@ fn name_of(from: &Location) -> Result<OsString> {
             "the source has no name of its own",
         )
         .with_path(from.as_typed())
-        .advise("put a slash behind it to copy what is in it")
+        .advise("add a slash to copy the files of the directory")
     })
 }
 
@@ -124,7 +117,7 @@ fn plain(named: &Location) -> Location {
 pub(super) fn check_apart(
     stores: &Stores,
     roots: &[CopyRoot],
-    listing: &Listing<'_>,
+    listing: &SourceListing<'_>,
 ) -> Result<()> {
     for root in roots {
         let is_inside = match root.is_directory() {
@@ -152,7 +145,7 @@ fn check_pair(
     stores: &Stores,
     one: &CopyRoot,
     other: &CopyRoot,
-    listing: &Listing<'_>,
+    listing: &SourceListing<'_>,
 ) -> Result<()> {
     if other.to.as_typed().starts_with(one.to.as_typed()) {
         check_merged(stores, one, other, listing)
@@ -167,7 +160,7 @@ fn check_merged(
     stores: &Stores,
     outer: &CopyRoot,
     inner: &CopyRoot,
-    listing: &Listing<'_>,
+    listing: &SourceListing<'_>,
 ) -> Result<()> {
     if !outer.is_directory() {
         return Err(collide(&outer.from, &inner.from, &inner.to));

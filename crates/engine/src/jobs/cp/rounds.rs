@@ -8,20 +8,21 @@
 //! else writes these files. After it, folders for staged files go that are empty.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
 use super::CpSpec;
-use super::listing::{Listed, Listing};
+use super::listing::{CopyRoot, Listed, SourceListing};
 use super::manifest::ManifestWriter;
-use super::roots::CopyRoot;
 use super::selection::Selection;
 use crate::driver::stage;
 use crate::jobs::steps::RunningJob;
 use gristmill_base::error::{Error, Result};
 use gristmill_base::sys::threads::begin_in;
+use gristmill_storage::input::InputFile;
 use gristmill_storage::io::at_once::at_once;
 use gristmill_storage::location::Location;
 use gristmill_storage::objects::PART_BYTES;
@@ -47,6 +48,9 @@ const BATCHES_PER_WORKER: usize = 8;
 
 /// Lines of a dry run that are kept.
 const LINES_MAX: usize = 100_000;
+
+/// Files of a round that nodes of a cluster are asked for.
+const LOOKED_AT: usize = 64;
 
 /// How often a job that waits for names looks at its end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -90,13 +94,13 @@ impl CopyTotals {
 
 /// What was listed for a round.
 #[derive(Default)]
-struct Round {
+struct CopyRound {
     items: Vec<CopyItem>,
     failures: Vec<Error>,
     skipped_links: u64,
 }
 
-impl Round {
+impl CopyRound {
     fn take(&mut self, listed: Listed) {
         match listed {
             Listed::Item(item) => self.items.push(item),
@@ -128,12 +132,13 @@ pub(super) fn copy_all(
     let rules = spec.rules(job);
     job.check_worker_memory(rules.worker_bytes)?;
     let listing = spec.listing(job.store(), selection);
-    let context = context_of(job, &spec.output, &rules);
+    let targets = targets_of(job);
+    job.writes_to = roots
+        .first()
+        .filter(|_| !spec.dry_run)
+        .map(CopyRoot::any_file);
     let mut manifest = match &spec.manifest {
-        Some(place) if !spec.dry_run => {
-            let stores = &context.node.store;
-            Some(ManifestWriter::begin(stores, place, &spec.output)?)
-        }
+        Some(place) if !spec.dry_run => Some(ManifestWriter::begin(&targets, place, &spec.output)?),
         _ => None,
     };
     let stop = AtomicBool::new(false);
@@ -144,7 +149,7 @@ pub(super) fn copy_all(
         let list = || list(listing, roots, &send_to(send, &stop));
         begin_in(scope, "list", list)?;
         while let Some(round) = next(job, &rounds)? {
-            let copied = copy_round(job, (spec, &rules), &context, round, totals)?;
+            let copied = copy_round(job, (spec, &rules), &targets, round, totals)?;
             for report in copied {
                 for file in report.files {
                     if let Some(manifest) = &mut manifest {
@@ -178,9 +183,9 @@ impl Drop for EndsListing<'_> {
 }
 
 /// Takes rounds from the listing; fails when nobody wants more.
-type SendRound<'s> = Box<dyn Fn(Option<Result<Round>>) -> Result<()> + Send + 's>;
+type SendRound<'s> = Box<dyn Fn(Option<Result<CopyRound>>) -> Result<()> + Send + 's>;
 
-fn send_to<'s>(send: SyncSender<Result<Round>>, stop: &'s AtomicBool) -> SendRound<'s> {
+fn send_to<'s>(send: SyncSender<Result<CopyRound>>, stop: &'s AtomicBool) -> SendRound<'s> {
     Box::new(move |round| {
         if stop.load(Ordering::Relaxed) {
             return Err(Error::cancelled());
@@ -192,8 +197,8 @@ fn send_to<'s>(send: SyncSender<Result<Round>>, stop: &'s AtomicBool) -> SendRou
     })
 }
 
-fn list(listing: Listing<'_>, roots: &[CopyRoot], send: &SendRound<'_>) {
-    let mut round = Round::default();
+fn list(listing: SourceListing<'_>, roots: &[CopyRoot], send: &SendRound<'_>) {
+    let mut round = CopyRound::default();
     let listed = roots.iter().try_for_each(|root| {
         listing.root(root, &mut |listed| {
             round.take(listed);
@@ -209,7 +214,7 @@ fn list(listing: Listing<'_>, roots: &[CopyRoot], send: &SendRound<'_>) {
 }
 
 /// The next round, once it is listed; nothing behind the last.
-fn next(job: &RunningJob<'_>, rounds: &Receiver<Result<Round>>) -> Result<Option<Round>> {
+fn next(job: &RunningJob<'_>, rounds: &Receiver<Result<CopyRound>>) -> Result<Option<CopyRound>> {
     loop {
         job.check_cancelled()?;
         match rounds.recv_timeout(LOOK) {
@@ -220,33 +225,56 @@ fn next(job: &RunningJob<'_>, rounds: &Receiver<Result<Round>>) -> Result<Option
     }
 }
 
-/// What the tasks of all rounds run with.
-fn context_of(job: &RunningJob<'_>, target: &Location, rules: &CopyRules) -> TaskContext {
+/// Files of the local disk, as they are written: each staged, and renamed.
+pub(super) fn targets_of(job: &RunningJob<'_>) -> Arc<Stores> {
     let stores = job.store();
-    let outputs = stores
-        .shared_outputs()
-        .unwrap_or_else(|| SharedOutputs::seen_by_all(!job.common.no_sync));
-    let stores = stores.with_shared_outputs(Some(outputs.clone()));
+    let outputs = stores.shared_outputs();
+    let outputs = outputs.unwrap_or_else(|| SharedOutputs::seen_by_all(!job.common.no_sync));
+    stores.with_shared_outputs(Some(outputs))
+}
+
+/// What the tasks of a round run with.
+fn context_of(
+    job: &RunningJob<'_>,
+    (spec, rules): (&CpSpec, &CopyRules),
+    targets: &Arc<Stores>,
+    items: &[CopyItem],
+) -> TaskContext {
     let beside = job.bytes_beside(rules.worker_bytes, &[]);
-    let parts_bytes = match stores.sends_parts(target) {
+    let parts_bytes = match targets.sends_parts(&spec.output) {
         true => (beside / 2 / PART_BYTES).min(PARTS_AT_ONCE) * PART_BYTES,
         false => 0,
+    };
+    let files = match job.cluster() {
+        Some(_) => items.iter().filter_map(input_of).take(LOOKED_AT).collect(),
+        None => Vec::new(),
     };
     let shared = JobShared {
         parts_bytes,
         ahead_bytes: beside - parts_bytes,
-        shared_outputs: Some(outputs),
-        ..job.shared(Vec::new())
+        shared_outputs: targets.shared_outputs(),
+        ..job.shared(files)
     };
-    let node = NodeContext::new(stores, job.budget());
+    let node = NodeContext::new(Arc::clone(targets), job.budget());
     TaskContext::new(shared, node, InProcess::Nothing)
+}
+
+/// A local file, which nodes are to see.
+fn input_of(item: &CopyItem) -> Option<InputFile> {
+    match &item.what {
+        CopySource::File(stat) if !item.from.is_remote() => Some(InputFile {
+            path: item.from.clone(),
+            stat: *stat,
+        }),
+        _ => None,
+    }
 }
 
 fn copy_round(
     job: &mut RunningJob<'_>,
     (spec, rules): (&CpSpec, &CopyRules),
-    context: &TaskContext,
-    round: Round,
+    targets: &Arc<Stores>,
+    round: CopyRound,
     totals: &mut CopyTotals,
 ) -> Result<Vec<CopyReport>> {
     totals.skipped_links += round.skipped_links;
@@ -256,13 +284,14 @@ fn copy_round(
     if round.items.is_empty() {
         return Ok(Vec::new());
     }
-    let folders = TargetFolders::of(&context.node.store, &spec.output, &round.items);
+    let folders = TargetFolders::of(targets, &spec.output, &round.items);
     if !spec.dry_run {
         folders.sweep()?;
     }
     let bytes = round.items.iter().map(CopyItem::bytes).sum();
+    let context = context_of(job, (spec, rules), targets, &round.items);
     let tasks = batches(round.items, *rules, job.workers);
-    let copied = job.run_stage(stage("copy", bytes, tasks), context, None);
+    let copied = job.run_stage(stage("copy", bytes, tasks), &context, None);
     if !spec.dry_run {
         let swept = match &copied {
             Ok(_) => folders.make_durable(),
@@ -326,10 +355,11 @@ impl<'a> TargetFolders<'a> {
                 continue;
             };
             let staged = folder.join(label(item.to.as_typed()));
-            let names = names.entry(folder).or_default();
-            if matches!(item.what, CopySource::File(_)) {
-                names.insert(staged);
-                names.insert(item.to.clone());
+            let own = names.entry(folder).or_default();
+            match item.what {
+                CopySource::File(_) => own.extend([staged, item.to.clone()]),
+                CopySource::Directory => drop(names.entry(item.to.clone()).or_default()),
+                CopySource::Link(_) => {}
             }
         }
         TargetFolders {

@@ -27,6 +27,7 @@ use gristmill_base::sys::memory::resident_bytes;
 use gristmill_base::sys::usage::counts_device_bytes;
 use gristmill_storage::hdfs::BlockSettings;
 use gristmill_storage::input::InputFile;
+use gristmill_storage::location::Location;
 use gristmill_storage::net::requests::RequestCounts;
 use gristmill_storage::objects::part_bytes;
 use gristmill_storage::objects::part_uploader::PARTS_AT_ONCE;
@@ -71,6 +72,8 @@ pub(in crate::jobs) struct RunningJob<'a> {
     pub(super) ownership: Ownership,
     /// How often tasks have begun to run.
     pub(super) rounds: u32,
+    /// A file that tasks write to, where the job publishes no output: nodes are to see its directory.
+    pub(in crate::jobs) writes_to: Option<Location>,
     pub(in crate::jobs) report: JobReport,
 }
 
@@ -107,6 +110,7 @@ impl<'a> RunningJob<'a> {
                 None => Ownership::of_new_job(&environment.job_id),
             },
             rounds: 0,
+            writes_to: None,
             report: JobReport::new(&environment.job_id, asked.command),
         }
     }

@@ -131,12 +131,13 @@ impl RunningJob<'_> {
         self.watched.look_at(&context.node.budget);
         self.watched.look_at_nodes(self.runner.nodes());
         self.clock.on_nodes(self.runner.nodes());
+        let output = self.asked.output.map(JobOutput::any_file);
         let hooks = RunnerHooks {
             control: self.control,
             clock: &mut self.clock,
             memory: &self.peak,
             recorder: self.watched.recorder(),
-            output: self.asked.output.map(JobOutput::any_file),
+            output: output.or_else(|| self.writes_to.clone()),
         };
         let outcome = self.runner.run(&mut driver, context, self.workers, hooks);
         self.clock.end();

@@ -1,13 +1,13 @@
 //! How one file is copied: compared with what is there, read, written, proved, completed.
 //!
-//! Whatever fails, nothing is left that was staged for the file. Errors of a store that may help to try again are tried again
-//! here: other files of the task need not be copied twice.
+//! Whatever fails, nothing is left that was staged for the file. Where failures are ignored, and it may help to try a file again,
+//! that is done here: the task does not fail.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::copy_files::{CopiedFile, CopyItem, CopyOutcome, CopyRules, ExistingFile};
+use super::copy_item::{CopiedFile, CopyItem, CopyOutcome, CopyRules, ExistingFile};
 use crate::commit::sent_again;
 use crate::task::{TaskAttempt, TaskContext};
 use gristmill_base::error::{Error, JobOption, Kind, Result};
@@ -17,6 +17,7 @@ use gristmill_storage::io::window::in_order;
 use gristmill_storage::local::attributes::{link_of, make_link, mode_of, set_mode, set_modified};
 use gristmill_storage::local::not_there;
 use gristmill_storage::location::Location;
+use gristmill_storage::net::stop::Stop;
 use gristmill_storage::objects::Upload;
 use gristmill_storage::stores::Stores;
 use gristmill_storage::{Caching, FileKind, Publisher, ReadFile, Stat};
@@ -35,7 +36,7 @@ pub(super) struct Copying<'a> {
     sources: Arc<Stores>,
     /// One for each side; as long as the longest file so far, at most a transfer.
     buffers: [Vec<u8>; 2],
-    pace: Pace,
+    pace: CopyPace,
 }
 
 impl<'a> Copying<'a> {
@@ -50,7 +51,7 @@ impl<'a> Copying<'a> {
             attempt,
             sources: context.node.store.with_shared_outputs(None),
             buffers: [Vec::new(), Vec::new()],
-            pace: Pace::new(rules.bytes_per_s),
+            pace: CopyPace::new(rules.bytes_per_s),
         }
     }
 
@@ -108,7 +109,14 @@ impl<'a> Copying<'a> {
     /// Copies a file, unless it is there.
     pub(super) fn file(&mut self, item: &CopyItem, listed: &Stat) -> Result<CopiedFile> {
         let stores = Arc::clone(&self.sources);
-        sent_again(&stores, || self.file_once(item, listed))
+        let copied = match self.rules.ignore_failures {
+            true => sent_again(&stores, || self.file_once(item, listed)),
+            false => self.file_once(item, listed), // the task is tried again
+        };
+        copied.map_err(|error| match error.kind() {
+            Kind::BadOption => unusable(item, &error),
+            _ => error,
+        })
     }
 
     fn file_once(&mut self, item: &CopyItem, listed: &Stat) -> Result<CopiedFile> {
@@ -231,7 +239,9 @@ impl<'a> Copying<'a> {
             }
             crc.update(data);
             offset += read as u64;
-            self.pace.wait(read, self.attempt)?;
+            self.attempt.progress(0)?; // the bytes count once it is known that they need not be copied
+            self.pace
+                .wait(read, (self.attempt, &self.sources.requests().stop))?;
             if read < ours.len() {
                 break;
             }
@@ -262,7 +272,8 @@ impl<'a> Copying<'a> {
             out.write_at(data, offset)?;
             offset += read as u64;
             self.attempt.progress(read as u64)?;
-            self.pace.wait(read, self.attempt)?;
+            self.pace
+                .wait(read, (self.attempt, &self.sources.requests().stop))?;
             if read < buffer.len() {
                 break;
             }
@@ -365,6 +376,14 @@ fn not_proved(path: &Location) -> Error {
         .advise("let no other program write to the target, check the device, then run again")
 }
 
+/// The error of a name that the target does not take: it comes from the source, and not from an option.
+fn unusable(item: &CopyItem, error: &Error) -> Error {
+    Error::new(Kind::BadInput, OPERATION, error.what())
+        .with_path(item.to.as_typed())
+        .with("source", &item.from)
+        .advise("rename the file, or leave it out with --exclude")
+}
+
 fn has_name(path: &Location, what: &str) -> Error {
     Error::new(Kind::Exists, OPERATION, what)
         .with_path(path.as_typed())
@@ -385,15 +404,15 @@ fn differs(item: &CopyItem) -> Error {
 }
 
 /// Bytes a second, at most.
-struct Pace {
+struct CopyPace {
     bytes_per_s: Option<u64>,
     began: Instant,
     bytes: u64,
 }
 
-impl Pace {
+impl CopyPace {
     fn new(bytes_per_s: Option<u64>) -> Self {
-        Pace {
+        CopyPace {
             bytes_per_s,
             began: Instant::now(),
             bytes: 0,
@@ -401,7 +420,7 @@ impl Pace {
     }
 
     /// Notes so many bytes, and waits until more may come.
-    fn wait(&mut self, bytes: usize, attempt: &TaskAttempt<'_>) -> Result<()> {
+    fn wait(&mut self, bytes: usize, (attempt, stop): (&TaskAttempt<'_>, &Stop)) -> Result<()> {
         let Some(bytes_per_s) = self.bytes_per_s else {
             return Ok(());
         };
@@ -411,7 +430,7 @@ impl Pace {
             .checked_sub(self.began.elapsed())
             .filter(|left| !left.is_zero())
         {
-            std::thread::sleep(left.min(WAIT_MAX));
+            stop.sleep(left.min(WAIT_MAX));
             attempt.progress(0)?;
         }
         Ok(())

@@ -10,18 +10,15 @@
 //! task run at once, and one that was told to stop completes nothing. An attempt that comes after another one finds what that
 //! one has completed, and leaves it.
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 
 use super::copied::Copying;
+use super::copy_item::{CopiedFile, CopyItem, CopyOutcome, CopyRules, CopySource};
 use crate::task::input::name_of;
 use crate::task::{Counters, Side, TaskContext, TaskEnvironment, TaskKind};
 use gristmill_base::error::{Error, Kind, Result};
-use gristmill_storage::Stat;
 use gristmill_storage::io::at_once::at_once;
 use gristmill_storage::io::overlap::TRANSFER_BYTES;
-use gristmill_storage::location::Location;
 
 /// Failures that a report names; others are counted.
 pub const COPY_FAILURES_NAMED: usize = 20;
@@ -35,72 +32,6 @@ pub const SHORT_FILE_BYTES: u64 = 256 << 10;
 /// Such files that a task copies at once.
 const STREAMS_MAX: usize = 16;
 
-/// Something to copy, and where to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CopyItem {
-    /// Where it is.
-    pub from: Location,
-    /// Where it is to be.
-    pub to: Location,
-    /// What it is.
-    pub what: CopySource,
-}
-
-impl CopyItem {
-    /// The length of a file; of what else there is, nothing.
-    pub fn bytes(&self) -> u64 {
-        match &self.what {
-            CopySource::File(found) => found.bytes,
-            CopySource::Directory | CopySource::Link(_) => 0,
-        }
-    }
-}
-
-/// What is copied.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CopySource {
-    /// A file, as it was listed.
-    File(Stat),
-    /// A directory, without what is in it.
-    Directory,
-    /// A link, which leads to this.
-    Link(#[serde(with = "gristmill_base::names")] PathBuf),
-}
-
-/// What is done about a file that is there already, and has other bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ExistingFile {
-    /// The copy of this one fails.
-    Refuse,
-    /// It is replaced.
-    Update,
-    /// It is replaced, and nobody compares.
-    Overwrite,
-}
-
-/// How files are copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CopyRules {
-    /// What is done about files that are there.
-    pub existing: ExistingFile,
-    /// Nothing is written: the report says what would be done.
-    pub dry_run: bool,
-    /// What was written is read once more.
-    pub verify: bool,
-    /// Files get the permissions of those that they are copied from.
-    pub mode: bool,
-    /// And their times.
-    pub times: bool,
-    /// A file that cannot be copied keeps no other from being copied.
-    pub ignore_failures: bool,
-    /// The report names each file.
-    pub names_files: bool,
-    /// Bytes a second that the task may read.
-    pub bytes_per_s: Option<u64>,
-    /// Memory of the task: its buffers, and the part of an upload that it fills.
-    pub worker_bytes: u64,
-}
-
 /// Which files to copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyFilesSpec {
@@ -108,30 +39,6 @@ pub struct CopyFilesSpec {
     pub items: Vec<CopyItem>,
     /// How.
     pub rules: CopyRules,
-}
-
-/// What was done about a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CopyOutcome {
-    /// It was copied.
-    Copied,
-    /// It was copied in the place of another one.
-    Replaced,
-    /// It was there.
-    Same,
-}
-
-/// A file that was copied, or was there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CopiedFile {
-    /// Where it is now.
-    pub path: Location,
-    /// What was done.
-    pub outcome: CopyOutcome,
-    /// Its length.
-    pub bytes: u64,
-    /// The CRC-32 of its bytes; nothing where they were not read.
-    pub crc: Option<u32>,
 }
 
 /// What a task copied.

@@ -2,6 +2,7 @@
 
 mod copied;
 pub mod copy_files;
+pub mod copy_item;
 pub mod gather_lines;
 pub mod generate;
 pub mod map;

@@ -1,0 +1,102 @@
+"""`gristmill cp` to S3 and HDFS and back: every name and byte, and nothing of ours stays."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from .harness import failure, report, run, start
+from .hdfs_server import file, is_there, nothing_staged
+from .http_server import serving
+from .s3_server import Bucket
+from .test_cp import made, tree
+
+FILES = {
+    (b"a b", b"10%25=1+#?.txt"): b"one",
+    (b"_a", b".b"): b"two",
+    (b"empty",): b"",
+    (b"k" * 200, b"caf\xc3\xa9"): b"long name",
+    (b"long",): random.Random(3).randbytes(20_000_000),
+    **{(b"many", b"%d" % n): b"%d" % n for n in range(300)},
+}
+
+
+@pytest.fixture
+def source() -> Path:
+    """A tree in the current directory."""
+    made(Path("s"), FILES)
+    return Path("s")
+
+
+def test_s3_and_back(bucket: Bucket, source: Path) -> None:
+    done = report("cp", "s/", bucket.url("t"), "--verify", "--manifest", bucket.url("made"))
+    assert (done["counters"]["COPY"], done["durable"]) == (len(FILES), True)
+    assert tree(bucket.folder / "t") == tree(source)
+    assert (bucket.folder / "made").read_bytes().count(b"\n") == len(FILES)
+    assert bucket.uploads() == []
+    run("cp", bucket.url("t"), "back")
+    assert tree(Path("back/t")) == tree(source)
+    done = report("cp", "s/", bucket.url("t"))
+    assert (done["counters"]["COPY"], done["counters"]["SKIP"]) == (0, len(FILES))
+    (source / "many" / "7").write_bytes(b"8")
+    (source / "empty").unlink()
+    assert "has other bytes" in failure("cp", "s/", bucket.url("t"))
+    done = report("cp", "s/", bucket.url("t"), "--update", "--delete")
+    assert (done["counters"]["COPY"], done["counters"]["DELETED_FILES"]) == (1, 1)
+    assert tree(bucket.folder / "t") == tree(source)
+    plan = run("explain", "cp", "s/", bucket.url("t")).stdout
+    assert f"output (s3://{bucket.name})" in plan
+
+
+def test_s3_killed_and_run_again(bucket: Bucket, source: Path) -> None:
+    process = start("cp", "s/", bucket.url("t"), "--bandwidth", "8M", "--workers", "1")
+    while not bucket.uploads() and process.poll() is None:
+        pass
+    process.kill()
+    process.communicate()
+    run("cp", "s/", bucket.url("t"), "--update")
+    assert tree(bucket.folder / "t") == tree(source)
+    assert bucket.uploads() == []
+
+
+def test_hdfs_and_back(there: str) -> None:
+    made(Path("s"), FILES)
+    Path("s/nothing").mkdir()
+    run("cp", "s", there)
+    assert file(f"{there}/s/long") == FILES[(b"long",)]
+    assert nothing_staged(there, f"{there}/s", f"{there}/s/many")
+    run("cp", f"{there}/s/", "back")
+    assert tree(Path("back")) == tree(Path("s"))
+    Path("s/many/7").write_bytes(b"8")
+    Path("s/empty").unlink()
+    done = report("cp", "s", there, "--update", "--delete")
+    assert (done["counters"]["COPY"], done["counters"]["DELETED_FILES"]) == (1, 1)
+    assert file(f"{there}/s/many/7") == b"8"
+    assert not is_there(f"{there}/s/empty")
+    Path("s/10:00").write_bytes(b"colon")
+    assert "10:00" in failure("cp", "s", there)
+    assert nothing_staged(there, f"{there}/s", f"{there}/s/many")
+
+
+def test_from_a_web_server(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not home.exists()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    text = b"a,b\n" * 3_000_000
+    made(tmp_path / "served", {(b"a.csv",): text})
+    with serving(tmp_path / "served") as there:
+        run("cp", there.url("good", "a.csv"), "t/")
+        run("cp", there.url("flaky", "a.csv"), "one")
+        assert "no such file" in failure("cp", there.url("good", "none"), "t")
+        assert "a.csv" in failure("cp", there.url("changing", "a.csv"), "other")
+    assert tree(Path("t")) == {b"a.csv": text}
+    assert Path("one").read_bytes() == text
+    assert not Path("other").exists()
+
+
+def test_s3_to_hdfs_and_back(bucket: Bucket, there: str, source: Path) -> None:
+    made(bucket.folder / "in", FILES)
+    run("cp", bucket.url("in/"), f"{there}/in")
+    run("cp", f"{there}/in/", bucket.url("out"))
+    assert tree(bucket.folder / "out") == tree(source)
+    assert [path.name for path in Path().iterdir()] == ["s"]
