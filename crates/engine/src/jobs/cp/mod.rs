@@ -11,6 +11,8 @@
 //! is there already and is equal stays; no more names are held than those of two rounds, and of the directories on the way.
 //!
 //! Each round is a stage by itself. A job that was killed is resumed by comparing: what has its bytes is left.
+//!
+//! Decision: docs/decisions/copies.md.
 
 mod extras;
 mod listing;

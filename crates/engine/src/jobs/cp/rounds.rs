@@ -293,13 +293,14 @@ fn copy_round(
     let tasks = batches(round.items, *rules, job.workers);
     let copied = job.run_stage(stage("copy", bytes, tasks), &context, None);
     if !spec.dry_run {
+        // Also after a round that went well: a store may have begun an upload, and its reply was lost.
         let swept = match &copied {
-            Ok(_) => folders.make_durable(),
-            Err(_) => folders.sweep(),
+            Ok(_) if !targets.sends_parts(&spec.output) => Ok(()),
+            _ => folders.sweep(),
         };
-        let cleared = folders.clear();
+        let cleared = swept.and(folders.clear());
         if copied.is_ok() {
-            swept.and(cleared)?;
+            cleared.and(folders.make_durable())?;
         }
     }
     let copied = copied?;

@@ -9,6 +9,8 @@
 //! the file read is the one that was opened. The rules that must hold: a file appears whole or not at all; no two attempts at a
 //! task run at once, and one that was told to stop completes nothing. An attempt that comes after another one finds what that
 //! one has completed, and leaves it.
+//!
+//! Decision: docs/decisions/copies.md.
 
 use serde::{Deserialize, Serialize};
 
