@@ -149,9 +149,9 @@ def test_what_makes_no_sense(tmp_path: Path) -> None:
     ):
         assert wanted in failure(*distinct, *words, status=2).replace("--jsonl ex", "jsonl ex")
     says = failure(*distinct, "--key", "a")
-    assert "the line is no JSON object: EOF while parsing an object" in says
+    assert "the line is not a JSON object: EOF while parsing an object" in says
     assert "line 3" in says
     for text in (b"[1]\n", b"1\n", b"{} {}\n", b'{"a": "\xff"}\n', b'{"a": 1,}\n'):
         (tmp_path / "in").write_bytes(text)
-        assert "the line is no JSON object" in failure(*distinct, "--key", "a")
+        assert "the line is not a JSON object" in failure(*distinct, "--key", "a")
     assert names(tmp_path) == ["in"]

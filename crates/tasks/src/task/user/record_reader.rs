@@ -306,7 +306,7 @@ fn at_line(error: Error, piece: &FileRange, line: u64) -> Error {
 /// The error of a line that is no JSON object.
 #[cold]
 fn no_object(what: &str) -> Error {
-    let message = format!("the line is no JSON object: {what}");
+    let message = format!("the line is not a JSON object: {what}");
     Error::new(Kind::BadInput, "read the input", message)
         .advise("correct the line, or leave it out: grep '^{' FILE")
 }
