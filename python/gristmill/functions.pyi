@@ -1041,8 +1041,10 @@ def join(
 
     The columns of the output: those of the key, the others of the left, the others of the right. A
     name of the right that is there already gets `_right` behind it. Keys are text: `1` and `1.0`
-    differ, and an empty cell equals an empty cell. Lines are joined as GNU join does it, with its
-    letters; -o names the output, and --fields what its -o does.
+    differ, and an empty cell equals an empty cell. The output is in the order of the keys; where
+    all inputs but the left are small, and `--how` is neither right nor full, in the order of the
+    left, without a sort. Lines are joined as GNU join does it, with its letters; -o names the
+    output, and --fields what its -o does.
 
     Args:
         left: A file, or a directory whose files are read (not those whose names begin with _ or .);
@@ -1147,8 +1149,8 @@ def join(
         ...     )
         ...     print(Path(folder, "out").read_text(), end="")
         city,price,country
-        Bern,0.5,
         Rome,2,IT
+        Bern,0.5,
         Rome,3,IT
     """
 

@@ -134,7 +134,7 @@ def test_lines_are_those_of_gnu_join(
     # How many fields the first line has depends on which one that is.
     for ending in (".sorted",) if options.get("fields") == "auto" else ("", ".sorted"):
         inputs = (folder / f"left{ending}", folder / f"right{ending}")
-        gristmill.join(*inputs, output=folder / "out", sorted=True, **mine)
+        gristmill.join(*inputs, output=folder / "out", sorted=not ending, **mine)
         assert (folder / "out").read_bytes() == wanted
 
 
@@ -187,10 +187,11 @@ def test_blanks_separate_and_one_stands_between(tmp_path: Path) -> None:
     join = ("join", tmp_path / "left", tmp_path / "right")
     assert run(*join, "-2", "2", "-a1", "-a2").stdout == "\n1 a\n2 b c x\n2 b c y z\n3\n"
     assert run(*join, "--by", "1=2", "--how", "full").stdout == "\n1 a\n2 b c x\n2 b c y z\n3\n"
-    assert run(*join, "-2", "2", "-v1").stdout == "\n1 a\n3\n"
+    assert run(*join, "-2", "2", "-v1").stdout == "1 a\n\n3\n"  # in the order of the left
+    assert run(*join, "-2", "2", "-v1", "--sorted").stdout == "\n1 a\n3\n"
     done = run(*join, "--by", "1=2", "--how", "anti", "-o", tmp_path / "anti")
     assert done.stdout == ""
-    assert (tmp_path / "anti").read_bytes() == b"\n 1  a\n3\n"
+    assert (tmp_path / "anti").read_bytes() == b" 1  a\n\n3\n"
 
 
 def test_several_files_of_lines(tmp_path: Path) -> None:
@@ -212,11 +213,11 @@ def test_several_files_of_lines(tmp_path: Path) -> None:
     ("options", "says"),
     [
         (["-1", "0"], "not a whole number from 1 on"),
-        (["-a", "3"], '"3" is no input'),
-        (["-v", "x"], '"x" is no input'),
+        (["-a", "3"], '"3" names no input'),
+        (["-v", "x"], '"x" names no input'),
         (["-a1", "--how", "left"], "how says which rows are written"),
         (["-1", "2", "--by", "1"], "by says which fields are the key"),
-        (["--fields", "1"], '"1" is no field of an input'),
+        (["--fields", "1"], '"1" names no field of an input'),
         (["--fields", "3.1"], "with INPUT from 1 to 2"),
         (["--fields", "0", "--how", "anti"], "write lines as they are"),
         (["-o", "0,1.2"], "give --fields 0,1.2"),

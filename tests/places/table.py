@@ -303,6 +303,7 @@ CLUSTERED = frozenset(
         "sort-packed",
         "wordcount-parts",
         "wordcount-top",
+        "join-lines",
         "matchcount",
         "distinct",
         "distinct-parts",

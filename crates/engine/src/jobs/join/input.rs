@@ -1,44 +1,19 @@
 //! One of the inputs of a join: what its records say, as a key and as a row.
 
-use super::lines::LineInput;
-use super::operator::RowRoom;
+use super::lines::JoinLines;
+use super::row::{RowForm, RowRoom, TakeRow};
 use crate::jobs::tables::{RecordFields, RecordWriter};
 use gristmill_base::error::Result;
 use gristmill_base::record::table::without_end;
 use gristmill_tasks::task::Records;
 
-/// What a row is, beside its key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RowForm {
-    /// The record as it stands, without its end.
-    Whole,
-    /// Nothing: it is only asked whether there is one.
-    Nothing,
-    /// What is written of it.
-    Pieces,
-}
-
-impl RowForm {
-    /// The form of the rows of an input of a join that selects rows of the left, or puts rows together.
-    pub(super) fn of(input: usize, selects: bool) -> Self {
-        match (selects, input) {
-            (false, _) => RowForm::Pieces,
-            (true, 0) => RowForm::Whole,
-            (true, _) => RowForm::Nothing,
-        }
-    }
-}
-
-/// Takes the key and the row of a record.
-pub(super) type TakeRow<'t> = &'t mut dyn FnMut(&[u8], &[u8]) -> Result<()>;
-
 /// An input.
 #[derive(Debug)]
 pub(super) enum JoinInput {
     /// Rows of a table.
-    Rows(TableInput),
+    Rows(JoinTable),
     /// Lines.
-    Lines(LineInput),
+    Lines(JoinLines),
 }
 
 impl JoinInput {
@@ -62,14 +37,14 @@ impl JoinInput {
 
 /// A table.
 #[derive(Debug)]
-pub(super) struct TableInput {
+pub(super) struct JoinTable {
     pub(super) fields: RecordFields,
     pub(super) key: Vec<usize>,
     pub(super) form: RowForm,
     pub(super) writer: RecordWriter,
 }
 
-impl TableInput {
+impl JoinTable {
     /// The columns that are no key; none where nothing is known of the table.
     pub(super) fn others(&self) -> impl Iterator<Item = usize> {
         (0..self.fields.width()).filter(|column| !self.key.contains(column))

@@ -10,7 +10,7 @@
 
 /// What stands next in a row of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum RowPiece {
     /// The key.
     Key,
     /// What separates it from what stands before.
@@ -22,7 +22,7 @@ pub(super) enum Piece {
 /// The pieces of a row of the output.
 #[derive(Debug)]
 pub(super) struct Layout {
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<RowPiece>,
     /// How many pieces the rows of each input have.
     pub(super) counts: Vec<usize>,
     /// Whether the first piece of each row is the key as it stands there: equal keys may be written in several ways.
@@ -35,12 +35,12 @@ impl Layout {
     /// The key, then what else each of so many inputs has.
     pub(super) fn key_first(inputs: usize, keeps_key: bool, between: u8) -> Self {
         let first = usize::from(keeps_key);
-        let of = (0..inputs).map(|input| Piece::Of {
+        let of = (0..inputs).map(|input| RowPiece::Of {
             input,
             piece: first,
         });
         Layout {
-            pieces: std::iter::once(Piece::Key).chain(of).collect(),
+            pieces: std::iter::once(RowPiece::Key).chain(of).collect(),
             counts: vec![first + 1; inputs],
             keeps_key,
             between,
@@ -59,10 +59,10 @@ impl Layout {
     ) {
         for piece in &self.pieces {
             let bytes = match *piece {
-                Piece::Between => std::slice::from_ref(&self.between),
-                Piece::Key if self.keeps_key => self.piece_of(row_of(source), source, 0),
-                Piece::Key => key,
-                Piece::Of { input, piece } => self.piece_of(row_of(input), input, piece),
+                RowPiece::Between => std::slice::from_ref(&self.between),
+                RowPiece::Key if self.keeps_key => self.piece_of(row_of(source), source, 0),
+                RowPiece::Key => key,
+                RowPiece::Of { input, piece } => self.piece_of(row_of(input), input, piece),
             };
             out.extend_from_slice(bytes);
         }
@@ -108,9 +108,15 @@ mod tests {
 
     #[test]
     fn pieces_come_in_their_order() {
-        let of = |input, piece| Piece::Of { input, piece };
+        let of = |input, piece| RowPiece::Of { input, piece };
         let layout = Layout {
-            pieces: vec![of(0, 1), Piece::Between, Piece::Key, of(1, 1), of(0, 2)],
+            pieces: vec![
+                of(0, 1),
+                RowPiece::Between,
+                RowPiece::Key,
+                of(1, 1),
+                of(0, 2),
+            ],
             counts: vec![3, 2],
             keeps_key: true,
             between: b',',

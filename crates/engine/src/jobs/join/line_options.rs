@@ -4,11 +4,11 @@
 //!   -1 2 -2 1 -a 1 -o 0,1.2,2.3     the key is field 2 of the left, 1 of the right; ...
 //! ```
 
-use super::input::RowForm;
 use super::join_kind::RowsWanted;
-use super::layout::{Layout, Piece};
-use super::lines::{LineInput, LinePiece};
+use super::layout::{Layout, RowPiece};
+use super::lines::{JoinLines, LinePiece};
 use super::names::{field_number, names_by};
+use super::row::RowForm;
 use super::{JoinKind, JoinSpec};
 use crate::jobs::mapreduce::wrong_option;
 use gristmill_base::error::Result;
@@ -36,7 +36,7 @@ impl FieldsWanted {
             Some(list) => {
                 let items = list.split([',', ' ', '\t']).map(|item| {
                     listed(item, inputs).ok_or_else(|| {
-                        let what = format!("{item:?} is no field of an input");
+                        let what = format!("{item:?} names no field of an input");
                         let advice = format!(
                             "give 0 for the key, INPUT.FIELD for others, with INPUT from 1 to {inputs}: 0,1.2,2.1; or auto"
                         );
@@ -52,7 +52,7 @@ impl FieldsWanted {
 /// An item of a list of fields: 0, or 1.2.
 #[expect(
     clippy::option_option,
-    reason = "of `None` it is no item, of `Some(None)` it is the key"
+    reason = "`None` stands for a wrong item, `Some(None)` for the key"
 )]
 fn listed(item: &str, inputs: usize) -> Option<Option<(usize, usize)>> {
     if item == "0" {
@@ -65,7 +65,7 @@ fn listed(item: &str, inputs: usize) -> Option<Option<(usize, usize)>> {
 
 /// Lines that are to be joined.
 pub(super) struct LinesJoined {
-    pub(super) inputs: Vec<LineInput>,
+    pub(super) inputs: Vec<JoinLines>,
     pub(super) layout: Layout,
     pub(super) absent: Vec<Vec<u8>>,
 }
@@ -89,7 +89,7 @@ pub(super) fn lines_joined(
     let (layout, pieces) = laid_out(&wanted, keys.len(), spec.ignore_case, between);
     let mut inputs = Vec::new();
     for (number, (key, (pieces, first_piece))) in keys.into_iter().zip(pieces).enumerate() {
-        let mut input = LineInput {
+        let mut input = JoinLines {
             separator,
             key,
             ignores_case: spec.ignore_case,
@@ -109,7 +109,7 @@ pub(super) fn lines_joined(
         }
         inputs.push(input);
     }
-    let absent = inputs.iter().map(LineInput::absent).collect();
+    let absent = inputs.iter().map(JoinLines::absent).collect();
     Ok(LinesJoined {
         inputs,
         layout,
@@ -143,9 +143,9 @@ fn laid_out(
     for item in items {
         let Some((input, field)) = *item else {
             if !pieces.is_empty() {
-                pieces.push(Piece::Between);
+                pieces.push(RowPiece::Between);
             }
-            pieces.push(Piece::Key);
+            pieces.push(RowPiece::Key);
             before = None;
             continue;
         };
@@ -160,7 +160,7 @@ fn laid_out(
                     *first = Some(piece);
                 }
                 own.push(LinePiece::Fields(vec![field]));
-                pieces.push(Piece::Of { input, piece });
+                pieces.push(RowPiece::Of { input, piece });
             }
         }
         before = Some(input);
@@ -227,7 +227,7 @@ pub(super) fn unpaired(spec: &JoinSpec) -> Result<Option<RowsWanted>> {
                 "1" => wanted.left = true,
                 "2" => wanted.right = true,
                 _ => {
-                    let what = format!("{input:?} is no input");
+                    let what = format!("{input:?} names no input");
                     return Err(
                         wrong_option(name, &what).advise("give 1 for the left, 2 for the right")
                     );
@@ -268,8 +268,14 @@ mod tests {
     fn neighbours_share_a_piece() {
         let wanted = FieldsWanted::of(Some("1.2,1.1,0,2.1,1.3"), 2).unwrap();
         let (layout, pieces) = laid_out(&wanted, 2, true, b',');
-        let of = |input, piece| Piece::Of { input, piece };
-        let wanted = [of(0, 1), Piece::Between, Piece::Key, of(1, 1), of(0, 2)];
+        let of = |input, piece| RowPiece::Of { input, piece };
+        let wanted = [
+            of(0, 1),
+            RowPiece::Between,
+            RowPiece::Key,
+            of(1, 1),
+            of(0, 2),
+        ];
         assert_eq!(
             (layout.pieces.as_slice(), layout.counts),
             (&wanted[..], vec![3, 2])

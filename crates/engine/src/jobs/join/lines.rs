@@ -9,9 +9,8 @@
 
 use std::ops::Range;
 
-use super::input::{RowForm, TakeRow};
 use super::layout::write_piece;
-use super::operator::RowRoom;
+use super::row::{RowForm, RowRoom, TakeRow};
 use gristmill_base::error::Result;
 use gristmill_base::value::ValueWriter;
 use gristmill_tasks::task::Records;
@@ -29,7 +28,7 @@ pub(super) enum LinePiece {
 
 /// Lines.
 #[derive(Debug)]
-pub(super) struct LineInput {
+pub(super) struct JoinLines {
     /// The byte between fields; `None`: blanks.
     pub(super) separator: Option<u8>,
     /// The fields of the key.
@@ -47,7 +46,7 @@ pub(super) struct LineInput {
     pub(super) empty: Vec<u8>,
 }
 
-impl LineInput {
+impl JoinLines {
     /// Gives the key and the row of each line.
     pub(super) fn each(
         &self,
@@ -239,7 +238,7 @@ mod tests {
 
     #[test]
     fn rows_have_the_fields_that_are_asked_for() {
-        let input = |pieces: Vec<LinePiece>, first_piece| LineInput {
+        let input = |pieces: Vec<LinePiece>, first_piece| JoinLines {
             separator: Some(b':'),
             key: vec![1],
             ignores_case: false,

@@ -9,23 +9,29 @@
 //! its keys; within a key left rows are in the order of their input, and with each the right rows in that of theirs. Lines are those
 //! that GNU join writes.
 //!
+//! Where all inputs but the left are small, map tasks hold them, and the output is in the order of the left (small_sides.rs).
+//!
 //! The rule that must hold: memory has the rows of one key at most, and no left row but the present one.
 
 mod held_rows;
 mod input;
 mod join_kind;
+mod joined_rows;
 mod layout;
 mod line_options;
 mod lines;
 mod names;
 mod operator;
 mod reducer;
+mod row;
+mod small_sides;
 
 use std::os::unix::ffi::OsStrExt;
 use std::slice;
 
 use self::input::JoinInput;
 use self::join_kind::{JoinKind, RowsWanted};
+use self::joined_rows::JoinRows;
 use self::layout::Layout;
 use self::line_options::{BETWEEN_BLANKS, lines_joined, unpaired};
 use self::names::{absent, header, header_as_it_is, names_by, tables_joined};
@@ -92,7 +98,8 @@ impl Described for JoinSpec {
         help: "Join tables, or lines with fields, by columns; none need be sorted.",
         details: "The columns of the output: those of the key, the others of the left, the others of the right. A name of the right \
                   that is there already gets `_right` behind it. Keys are text: `1` and `1.0` differ, and an empty cell equals an empty \
-                  cell. Lines are joined as GNU join does it, with its letters; -o names the output, and --fields what its -o does.",
+                  cell. The output is in the order of the keys; where all inputs but the left are small, and `--how` is neither right nor \
+                  full, in the order of the left, without a sort. Lines are joined as GNU join does it, with its letters; -o names the output, and --fields what its -o does.",
         example: "gristmill join --csv --by city=name orders.csv cities.csv -o joined.csv",
         python: r#"
 >>> import tempfile, gristmill
@@ -110,8 +117,8 @@ impl Described for JoinSpec {
 ...     )
 ...     print(Path(folder, "out").read_text(), end="")
 city,price,country
-Bern,0.5,
 Rome,2,IT
+Bern,0.5,
 Rome,3,IT
 "#,
         explained: true,
@@ -147,15 +154,28 @@ impl NativeJob for JoinSpec {
         self.header || self.fields.is_some()
     }
 
+    fn shuffles(&self) -> Option<&'static str> {
+        let keeps_right = unpaired(self).is_ok_and(|wanted| {
+            let wanted: RowsWanted = wanted.unwrap_or_else(|| self.how.into());
+            wanted.right
+        });
+        match (self.sorted, self.parts, keeps_right) {
+            (true, _, _) => Some("; the output is to be in the order of the keys"),
+            (_, Some(_), _) => Some("; the hash of a key decides its part"),
+            (_, _, true) => Some("; rows of the right that have no match are written, too"),
+            _ => None,
+        }
+    }
+
     fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
         self.check()?;
         let wanted = unpaired(self)?.unwrap_or_else(|| self.how.into());
         let empty = name_of(self.empty.clone().unwrap_or_default());
-        let operator = match self.is_table() {
+        let joined = match self.is_table() {
             true => self.of_tables(tables, wanted, empty.as_bytes()),
             false => self.of_lines(tables, wanted, empty.as_bytes()),
         };
-        Ok(Box::new(operator?))
+        Ok(Box::new(JoinOperator(joined?)))
     }
 }
 
@@ -239,7 +259,7 @@ impl JoinSpec {
         tables: &[InputTable],
         wanted: RowsWanted,
         empty: &[u8],
-    ) -> Result<JoinOperator> {
+    ) -> Result<JoinRows> {
         let by = names_by(&self.by, self.count())?;
         let selects = self.how.selects();
         let (inputs, writer) = tables_joined(&by, (self.asked(), selects), (tables, self.count()))?;
@@ -247,7 +267,7 @@ impl JoinSpec {
             (true, Some(left)) => header_as_it_is(left, &writer),
             _ => header(&inputs, &writer),
         };
-        Ok(JoinOperator {
+        Ok(JoinRows {
             wanted,
             selects,
             layout: Layout::key_first(inputs.len(), false, writer.delimiter()),
@@ -265,28 +285,28 @@ impl JoinSpec {
         tables: &[InputTable],
         wanted: RowsWanted,
         empty: &[u8],
-    ) -> Result<JoinOperator> {
+    ) -> Result<JoinRows> {
         let separator = self.separator()?;
-        let lines = |table: &InputTable| {
+        let line_of = |table: &InputTable| {
             let line = table.header.strip_suffix(b"\n").unwrap_or(&table.header);
             (!table.header.is_empty()).then(|| line.to_vec())
         };
-        let first: Vec<_> = tables.iter().map(lines).collect();
+        let first: Vec<_> = tables.iter().map(line_of).collect();
         let first: Vec<_> = first.iter().map(Option::as_deref).collect();
-        let joined = lines_joined(self, (separator, empty), &first)?;
-        let mut operator = JoinOperator {
+        let lines = lines_joined(self, (separator, empty), &first)?;
+        let mut joined = JoinRows {
             wanted,
             selects: self.how.selects(),
-            inputs: joined.inputs.into_iter().map(JoinInput::Lines).collect(),
-            layout: joined.layout,
-            absent: joined.absent,
+            inputs: lines.inputs.into_iter().map(JoinInput::Lines).collect(),
+            layout: lines.layout,
+            absent: lines.absent,
             empty_key: empty.to_vec(),
             header: Vec::new(),
             writer: RecordFields::Lines(separator.or(Some(BETWEEN_BLANKS))).writer(),
         };
         if self.header {
-            operator.header = operator.header_of_lines(&first)?;
+            joined.header = joined.header_of_lines(&first)?;
         }
-        Ok(operator)
+        Ok(joined)
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
 
-use super::input::{RowForm, TableInput};
+use super::input::JoinTable;
+use super::row::RowForm;
 use crate::jobs::mapreduce::wrong_option;
 use crate::jobs::tables::{FieldsAsked, InputTable, RecordFields, RecordWriter};
 use gristmill_base::error::Result;
@@ -77,7 +78,7 @@ pub(super) fn tables_joined(
     by: &[Vec<Vec<u8>>],
     (asked, selects): (FieldsAsked<'_>, bool),
     (tables, count): (&[InputTable], usize),
-) -> Result<(Vec<TableInput>, RecordWriter)> {
+) -> Result<(Vec<JoinTable>, RecordWriter)> {
     let fields = (0..count).map(|input| asked.fields(tables.get(input)));
     let fields = fields.collect::<Result<Vec<_>>>()?;
     let known = fields.iter().find(|fields| fields.width() > 0); // others are empty files
@@ -91,7 +92,7 @@ pub(super) fn tables_joined(
             .collect::<Result<_>>()?;
         let writer = writer.clone();
         let form = RowForm::of(input, selects);
-        inputs.push(TableInput {
+        inputs.push(JoinTable {
             fields,
             key,
             form,
@@ -102,7 +103,7 @@ pub(super) fn tables_joined(
 }
 
 /// What stands in a row for the cells of a table that has no row.
-pub(super) fn absent(table: &TableInput, empty: &[u8]) -> Vec<u8> {
+pub(super) fn absent(table: &JoinTable, empty: &[u8]) -> Vec<u8> {
     let mut cells = Vec::new();
     (table.others()).for_each(|_| table.writer.behind(empty, &mut cells));
     cells
@@ -110,7 +111,7 @@ pub(super) fn absent(table: &TableInput, empty: &[u8]) -> Vec<u8> {
 
 /// The header of rows that are put together. A name that is there already gets `_right` behind it, as often as it takes; with more
 /// inputs than two the number of its input, such as `_3`.
-pub(super) fn header(tables: &[TableInput], writer: &RecordWriter) -> Vec<u8> {
+pub(super) fn header(tables: &[JoinTable], writer: &RecordWriter) -> Vec<u8> {
     let mut header = Vec::new();
     if !tables.iter().any(|table| table.fields.has_header()) {
         return header;
@@ -153,7 +154,7 @@ pub(super) fn header(tables: &[TableInput], writer: &RecordWriter) -> Vec<u8> {
 }
 
 /// The header of rows that are not changed.
-pub(super) fn header_as_it_is(table: &TableInput, writer: &RecordWriter) -> Vec<u8> {
+pub(super) fn header_as_it_is(table: &JoinTable, writer: &RecordWriter) -> Vec<u8> {
     let RecordFields::Table(Some(known)) = &table.fields else {
         return Vec::new();
     };

@@ -1,98 +1,15 @@
 //! What `join` does with records: pairs of a key and a row.
 
-use super::input::JoinInput;
-use super::join_kind::RowsWanted;
-use super::layout::Layout;
+use super::joined_rows::JoinRows;
 use super::reducer::{JoinReducer, LAST};
-use crate::jobs::tables::RecordWriter;
+use super::row::RowRoom;
+use super::small_sides::SmallSides;
 use gristmill_base::error::Result;
-use gristmill_base::value::{Token, ValueReader};
-use gristmill_tasks::task::{Mapper, Operator, Pairs, Records, Reducer};
+use gristmill_tasks::task::{Mapper, Operator, Pairs, PartMapper, Records, Reducer};
 
 /// Joins rows.
 #[derive(Debug)]
-pub(super) struct JoinOperator {
-    pub(super) inputs: Vec<JoinInput>,
-    pub(super) wanted: RowsWanted,
-    /// Whether rows of the left are chosen, and stay as they are.
-    pub(super) selects: bool,
-    pub(super) layout: Layout,
-    /// What stands in a row for an input that has no row.
-    pub(super) absent: Vec<Vec<u8>>,
-    /// What stands for a cell of the key that is empty.
-    pub(super) empty_key: Vec<u8>,
-    pub(super) header: Vec<u8>,
-    pub(super) writer: RecordWriter,
-}
-
-impl JoinOperator {
-    /// What stands for a row of an input that has none.
-    pub(super) fn absent(&self, input: usize) -> &[u8] {
-        self.absent.get(input).map_or(&[], Vec::as_slice)
-    }
-
-    /// What an error calls an input.
-    pub(super) fn name_of(&self, input: usize) -> String {
-        match (input, self.inputs.len()) {
-            (0, _) => "the left".to_owned(),
-            (1, 2) => "the right".to_owned(),
-            _ => format!("input {}", input + 1),
-        }
-    }
-
-    /// Writes a key as it stands in rows, where these do not keep theirs.
-    pub(super) fn write_key(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        if self.selects || self.layout.keeps_key {
-            return Ok(());
-        }
-        let (mut key, mut is_behind) = (ValueReader::new(key), false);
-        while let Some(token) = key.token()? {
-            let Token::Bytes(cell) = token else { continue };
-            let cell = if cell.is_empty() {
-                &self.empty_key
-            } else {
-                &*cell
-            };
-            match std::mem::replace(&mut is_behind, true) {
-                true => self.writer.behind(cell, out),
-                false => self.writer.first(cell, out),
-            }
-        }
-        Ok(())
-    }
-}
-
-impl JoinOperator {
-    /// The header that the first lines of inputs of lines make, as any lines of one key do.
-    pub(super) fn header_of_lines(&self, first: &[Option<&[u8]>]) -> Result<Vec<u8>> {
-        let mut header = Vec::new();
-        if self.selects {
-            let Some(line) = first.first().copied().flatten() else {
-                return Ok(header);
-            };
-            header.extend_from_slice(line);
-        } else {
-            let Some(source) = first.iter().position(Option::is_some) else {
-                return Ok(header);
-            };
-            let (mut key, mut written_key, mut rows) = (Vec::new(), Vec::new(), Vec::new());
-            for (number, input) in self.inputs.iter().enumerate() {
-                let line = first.get(number).copied().flatten();
-                rows.push(match (input, line) {
-                    (JoinInput::Lines(lines), Some(line)) => lines.first_row(line, &mut key)?,
-                    _ => self.absent(number).to_vec(),
-                });
-                if number == source {
-                    self.write_key(&key, &mut written_key)?;
-                }
-            }
-            let row_of = |input: usize| rows.get(input).map_or(&[][..], Vec::as_slice);
-            self.layout.write(&written_key, source, row_of, &mut header);
-        }
-        self.writer.end_row(&mut header);
-        Ok(header)
-    }
-}
+pub(super) struct JoinOperator(pub(super) JoinRows);
 
 impl Operator for JoinOperator {
     fn ordered(&self) -> bool {
@@ -100,32 +17,27 @@ impl Operator for JoinOperator {
     }
 
     fn header(&self) -> &[u8] {
-        &self.header
+        &self.0.header
     }
 
     fn mapper(&self, _memory: usize) -> Result<Box<dyn Mapper + '_>> {
         Ok(Box::new(JoinMapper {
-            join: self,
+            join: &self.0,
             room: RowRoom::default(),
         }))
     }
 
+    fn part_mapper(&self) -> Result<Box<dyn PartMapper + '_>> {
+        Ok(Box::new(SmallSides::new(&self.0)))
+    }
+
     fn reducer(&self, memory: usize) -> Result<Box<dyn Reducer + '_>> {
-        Ok(Box::new(JoinReducer::new(self, memory)))
+        Ok(Box::new(JoinReducer::new(&self.0, memory)))
     }
 }
 
-/// Room for what is made of one record.
-#[derive(Debug, Default)]
-pub(super) struct RowRoom {
-    pub(super) key: Vec<u8>,
-    pub(super) row: Vec<u8>,
-    pub(super) cell: Vec<u8>,
-    pub(super) fields: Vec<std::ops::Range<usize>>,
-}
-
 struct JoinMapper<'o> {
-    join: &'o JoinOperator,
+    join: &'o JoinRows,
     room: RowRoom,
 }
 

@@ -8,7 +8,7 @@
 //! The rule that must hold: no left row is held but the present one.
 
 use super::held_rows::HeldRows;
-use super::operator::JoinOperator;
+use super::joined_rows::JoinRows;
 use gristmill_base::error::Result;
 use gristmill_tasks::merge::groups::MergedGroups;
 use gristmill_tasks::task::{PartFiles, Reducer};
@@ -21,7 +21,7 @@ pub(super) const LAST: u8 = 254;
 
 /// Joins the rows of a part.
 pub(super) struct JoinReducer<'o> {
-    join: &'o JoinOperator,
+    join: &'o JoinRows,
     /// The rows of the inputs but the left, the second input's first.
     held: Vec<HeldRows>,
     /// Whether there may be more pairs of the present key.
@@ -42,7 +42,7 @@ pub(super) struct JoinReducer<'o> {
 type FirstInput = Option<usize>;
 
 impl<'o> JoinReducer<'o> {
-    pub(super) fn new(join: &'o JoinOperator, memory: usize) -> Self {
+    pub(super) fn new(join: &'o JoinRows, memory: usize) -> Self {
         let others = join.inputs.len().saturating_sub(1);
         let held = (0..others).map(|_| HeldRows::within(memory / others.max(1)));
         JoinReducer {

@@ -30,10 +30,12 @@ pub(super) fn of_plan(
     if reduces {
         stages.push(stage("reduce", partitions as u64, None));
     }
-    let reason = if reduces {
-        "map tasks leave their pairs in runs"
-    } else {
-        "the files of the map tasks are the output"
+    let reason = match (reduces, spec.command) {
+        (true, _) => "map tasks leave their pairs in runs",
+        (false, UserCodeCommand::Native) => {
+            "each map task holds the inputs but the first, which are small, and writes its rows in the order of the first"
+        }
+        (false, _) => "the files of the map tasks are the output",
     };
     let again = match &spec.regroups {
         Some(_) => format!(
@@ -48,7 +50,7 @@ pub(super) fn of_plan(
             (if reduces { partitions } else { splits }, "")
         }
         OutputForm::File | OutputForm::Stream(_) => {
-            (1, "; what the reduces write is put together at the end")
+            (1, "; what the tasks write is put together at the end")
         }
     };
     let runs = match reduces {

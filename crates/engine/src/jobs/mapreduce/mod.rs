@@ -24,6 +24,7 @@ mod native_inputs;
 mod native_output;
 mod outcome;
 mod promote;
+mod side_inputs;
 mod skew;
 mod stages;
 mod wrong_option;

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use super::native_inputs::{NativeInputs, names_stream};
 use super::native_output::NativeOutput;
+use super::side_inputs;
 use crate::jobs::kind::JobKind;
 use crate::jobs::report::JobReport;
 use crate::jobs::steps::refusal::{FROM_STREAM, TO_STREAM};
@@ -32,7 +33,7 @@ use gristmill_tasks::split::several_lines::moved;
 use gristmill_tasks::split::text::{TextSplit, TextSplits, codec_of, text_splits};
 use gristmill_tasks::task::{
     InputRanges, LEFT_OUT, NOT_DECODED, NativeExecutor, NativeSplit, Operator, RecordForm,
-    SplitData, UserTaskExecutor, UserTaskSplit,
+    UserTaskExecutor,
 };
 
 /// A job of an operator. Its file has its options, and answers this; all else that a kind of job does follows.
@@ -60,6 +61,12 @@ pub(in crate::jobs) trait NativeJob: CommandOptions + Debug + Send + Sync {
     /// Whether the [operator](Self::operator) is to know the first line of each input of lines: as the header of a table.
     fn reads_first_lines(&self) -> bool {
         false
+    }
+
+    /// Why maps may not hold the inputs but the first, where these are small, and write the output in the order of the first, without a
+    /// shuffle; `None`: they do.
+    fn shuffles(&self) -> Option<&'static str> {
+        Some("")
     }
 
     /// What is done with the records; the tables are those of its inputs, where they are some.
@@ -139,7 +146,9 @@ impl<J: NativeJob> JobKind for J {
 
     fn explain(&self, job: &RunningJob<'_>) -> Result<Explanation> {
         let inputs = NativeInputs::look(job, &self.inputs())?;
-        let explained = super::explain(job, &Planned::of(self, job, (&inputs.files, false))?.spec)?;
+        let planned = Planned::of(self, job, (&inputs.files, false))?;
+        let mut explained = super::explain(job, &planned.spec)?;
+        explained.reason.push_str(planned.why);
         Ok(inputs.explain(explained))
     }
 
@@ -212,7 +221,13 @@ struct Planned {
     /// The tables that its inputs are.
     tables: Vec<InputTable>,
     operator: Box<dyn Operator>,
+    /// Why pairs are shuffled that need not always be; in words, behind others.
+    why: &'static str,
 }
+
+/// Behind what is said of a job that could do without a shuffle.
+const TOO_LARGE: &str =
+    "; the inputs but the first are too large for each map to hold them, or the first is empty";
 
 impl Planned {
     /// Looks at the options, then at the inputs; at where rows begin only if the job is to be run.
@@ -228,42 +243,28 @@ impl Planned {
         inputs
             .iter()
             .try_for_each(|paths| written.check(job.store(), paths))?;
-        let all = files.iter().flatten();
-        let input_bytes: u64 = all.map(|file| file.stat.bytes).sum();
-        let split_bytes = good_split(input_bytes, job.workers);
-        let (mut splits, mut tables) = (Vec::new(), Vec::new());
-        let mut numbers = FileNumbers::of(files.iter().flatten());
-        for (input, files) in files.iter().enumerate() {
-            let mut found = text_splits(job.store(), files, &TextSplits::of_lines(split_bytes))?;
-            if let RecordsAsked::Rows(asked) = &asked
-                && let Some((form, keys)) = asked.get(input)
-            {
-                let mut table = table_of(job, *form, files)?;
-                table.find_columns(keys.clone())?;
-                if runs {
-                    found = at_rows(job, (files, form.delimiter), found)?;
-                }
-                tables.push(table);
-            } else if native.reads_first_lines() {
-                tables.push(first_line_of(job, files)?);
+        let input_bytes: u64 = files.iter().flatten().map(|file| file.stat.bytes).sum();
+        let split = SplitInputs::of(native, job, (&asked, files), runs)?;
+        let operator = native.operator(&split.tables)?;
+        let why = match native.shuffles() {
+            None if split.first.is_empty() => Some(TOO_LARGE),
+            None => {
+                let forms = forms_of(native, &split.tables)?;
+                let are_small = side_inputs::are_small(job, (&*operator, &forms), &split.others)?;
+                (!are_small).then_some(TOO_LARGE)
             }
-            for pieces in found {
-                let split = NativeSplit {
-                    input,
-                    files: pieces.iter().map(|piece| numbers.next(piece)).collect(),
-                    pieces,
-                };
-                splits.push(UserTaskSplit {
-                    bytes: split.pieces.iter().map(|piece| piece.bytes).sum(),
-                    what: SplitData::of(&split)?,
-                });
-            }
-        }
-        let operator = native.operator(&tables)?;
+            why => why,
+        };
+        let tables = split.tables;
+        let splits = match why {
+            None => side_inputs::splits_with(split.first, &split.others)?,
+            Some(_) => side_inputs::user_splits(split.first.into_iter().chain(split.others))?,
+        };
         let (output, form) = written.planned();
-        let partitions = match parts {
-            Some(parts) => parts,
-            None => partitions_of(&*operator, &form, input_bytes),
+        let partitions = match (why, parts) {
+            (None, _) => 0,
+            (Some(_), Some(parts)) => parts,
+            (Some(_), None) => partitions_of(&*operator, &form, input_bytes),
         } as u32;
         let regroups = operator.regroups().then(|| {
             let lengths: Vec<u64> = files.iter().flatten().map(|file| file.stat.bytes).collect();
@@ -293,6 +294,58 @@ impl Planned {
             spec,
             tables,
             operator,
+            why: why.unwrap_or_default(),
+        })
+    }
+}
+
+/// The inputs of a job, cut.
+struct SplitInputs {
+    /// Splits of the first input, and those of the others.
+    first: Vec<NativeSplit>,
+    others: Vec<NativeSplit>,
+    /// What is known of each input before it is read.
+    tables: Vec<InputTable>,
+}
+
+impl SplitInputs {
+    /// Cuts the files of each input; where rows begin only if the job is to be run.
+    fn of(
+        native: &impl NativeJob,
+        job: &RunningJob<'_>,
+        (asked, files): (&RecordsAsked, &[Vec<InputFile>]),
+        runs: bool,
+    ) -> Result<Self> {
+        let input_bytes = files.iter().flatten().map(|file| file.stat.bytes).sum();
+        let split_bytes = good_split(input_bytes, job.workers);
+        let (mut first, mut others, mut tables) = (Vec::new(), Vec::new(), Vec::new());
+        let mut numbers = FileNumbers::of(files.iter().flatten());
+        for (input, files) in files.iter().enumerate() {
+            let mut found = text_splits(job.store(), files, &TextSplits::of_lines(split_bytes))?;
+            if let RecordsAsked::Rows(asked) = asked
+                && let Some((form, keys)) = asked.get(input)
+            {
+                let mut table = table_of(job, *form, files)?;
+                table.find_columns(keys.clone())?;
+                if runs {
+                    found = at_rows(job, (files, form.delimiter), found)?;
+                }
+                tables.push(table);
+            } else if native.reads_first_lines() {
+                tables.push(first_line_of(job, files)?);
+            }
+            let splits = if input == 0 { &mut first } else { &mut others };
+            splits.extend(found.into_iter().map(|pieces| NativeSplit {
+                input,
+                files: pieces.iter().map(|piece| numbers.next(piece)).collect(),
+                pieces,
+                sides: Vec::new(),
+            }));
+        }
+        Ok(SplitInputs {
+            first,
+            others,
+            tables,
         })
     }
 }

@@ -23,7 +23,9 @@ mod from_spec;
 mod input_ranges;
 pub mod key_types;
 mod largest;
+mod map_part;
 mod native;
+mod native_split;
 mod node_environment;
 mod operator;
 mod part_writer;
@@ -42,9 +44,14 @@ pub use failed::{FailedAt, FailureFolder, RETRY, group_mark};
 pub use failed_on_agent::ON_AGENT;
 pub use first_records::{FirstRecords, FirstWanted, NextRecord};
 pub use input_ranges::{InputRanges, place_of};
-pub use native::{NativeExecutor, NativeSplit};
+pub use map_part::read_records;
+pub use native::NativeExecutor;
+pub use native_split::NativeSplit;
 pub use node_environment::NodeEnvironment;
-pub use operator::{Combined, Mapper, Operator, Pairs, RecordForm, Records, Reducer, Regrouper};
+pub use operator::{
+    Combined, Mapper, Operator, Pairs, PartMapper, RecordForm, Records, Reducer, Regrouper,
+    SIDE_BYTES,
+};
 pub use part_writer::{PartFiles, too_many_files};
 pub use processes::ProcessPoolExecutor;
 pub use record_reader::{LEFT_OUT, NOT_DECODED};

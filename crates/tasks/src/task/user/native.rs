@@ -2,25 +2,24 @@
 //!
 //! ```text
 //!   map      records of a split ──▶ Mapper ──▶ PairCollector ──▶ runs
+//!   map      records of a split ──▶ PartMapper ──▶ part-m-NNNNN                      where there are no partitions (map_part.rs)
 //!   regroup  a partition of all runs ──▶ MergedGroups ──▶ Regrouper ──▶ PairCollector ──▶ runs
 //!   reduce   a partition of all runs ──▶ MergedGroups ──▶ Reducer ──▶ part-r-NNNNN, or files that it names
 //! ```
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::executor::UserTaskExecutor;
 use super::executor_spec::{ExecutorKind, ExecutorSpec};
 use super::input_ranges::InputRanges;
+use super::native_split::NativeSplit;
 use super::operator::{Operator, Pairs, RecordForm};
 use super::part_writer::{FilePlace, PartFiles};
 use super::record_reader::SplitReader;
-use super::spec::{UserAttemptSpec, UserTaskKind, UserTaskReport, feed_of};
+use super::spec::{UserAttemptSpec, UserTaskFile, UserTaskKind, UserTaskReport, feed_of};
 use super::split::SplitData;
 use crate::merge::groups::MergedGroups;
 use crate::spill::collect::PairCollector;
-use crate::split::text::TextSplit;
 use crate::task::attempt::TaskAttempt;
 use gristmill_base::error::{Error, Result};
 use gristmill_base::sys::memory::give_back;
@@ -30,7 +29,7 @@ use gristmill_storage::stores::Stores;
 const BYTES_A_BEAT: u64 = 1 << 18;
 
 /// The part of a task's memory that holds what is read of a table: one in so many. Lines need next to none.
-const ROWS_SHARE: usize = 4;
+pub(super) const ROWS_SHARE: usize = 4;
 
 /// Bits of a position for the records of a split.
 const RECORD_BITS: u32 = 40;
@@ -38,24 +37,12 @@ const RECORD_BITS: u32 = 40;
 /// Runs the tasks of an operator.
 #[derive(Debug)]
 pub struct NativeExecutor {
-    store: Arc<Stores>,
-    operator: Box<dyn Operator>,
+    pub(super) store: Arc<Stores>,
+    pub(super) operator: Box<dyn Operator>,
     /// How the records of each input are told from each other.
-    forms: Vec<RecordForm>,
+    pub(super) forms: Vec<RecordForm>,
     /// What another process makes the same from.
     definition: Vec<u8>,
-}
-
-/// What a split of a native job is.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct NativeSplit {
-    /// The number of the input.
-    #[serde(default)]
-    pub input: usize,
-    /// Ranges of its files.
-    pub pieces: TextSplit,
-    /// The number of each one's file, among all files of the job.
-    pub files: Vec<u32>,
 }
 
 impl NativeExecutor {
@@ -81,8 +68,10 @@ impl NativeExecutor {
         attempt: &TaskAttempt<'_>,
     ) -> Result<UserTaskReport> {
         let split: NativeSplit = what.parse()?;
-        let form = self.forms.get(split.input);
-        let form = form.ok_or_else(|| Error::bug("map a split", "there is no such input"))?;
+        if spec.partitions == 0 {
+            return self.map_part(spec, (number, &split), attempt);
+        }
+        let form = form_of(&self.forms, &split)?;
         let mut plan = spec.collect_plan();
         let row_bytes = plan.chunk_bytes / ROWS_SHARE;
         if matches!(form, RecordForm::Rows(_)) {
@@ -109,12 +98,10 @@ impl NativeExecutor {
             position: u64::from(number) << RECORD_BITS,
             report: UserTaskReport::default(),
         };
-        for (piece, file) in split.pieces.iter().zip(&split.files) {
-            reader.file = *file;
-            reader.read(piece, attempt, &mut |records| {
-                mapper.records(records, &mut pairs)
-            })?;
-        }
+        let progress = |bytes| attempt.progress(bytes);
+        reader.read_all(&split, &progress, &mut |records| {
+            mapper.records(records, &mut pairs)
+        })?;
         let mut report = reader.report;
         let combined = mapper.end(&mut pairs)?;
         let (records, bytes) = (collector.records(), collector.bytes());
@@ -184,18 +171,11 @@ impl NativeExecutor {
     ) -> Result<UserTaskReport> {
         let feed = feed_of(spec, self.store.disk().clone())?;
         let mut groups = MergedGroups::new(feed, self.operator.reduced_form(), |_, _| ());
-        self.store.disk().create_directory(&spec.output)?;
-        let files_max = self.operator.files_max();
-        let mut part = PartFiles::new(FilePlace {
-            disk: self.store.disk().clone(),
-            folder: spec.output.clone(),
-            buffer_bytes: spec.buffer_bytes,
-            header: self.operator.header().to_vec(),
-            files_max: files_max.unwrap_or(1),
-        });
-        if files_max.is_none() {
-            part.begin(format!("part-r-{partition:05}"))?;
-        }
+        let named = match self.operator.files_max() {
+            None => Some(format!("part-r-{partition:05}")),
+            Some(_) => None,
+        };
+        let mut part = self.part_files(spec, named)?;
         let mut reducer = self.operator.reducer(spec.chunk_bytes)?;
         let (mut looked, mut told) = (0, 0);
         while reducer.next(&mut groups, &mut part)? {
@@ -207,18 +187,51 @@ impl NativeExecutor {
             }
         }
         reducer.end(&mut part)?;
-        let files = part.end()?;
         let (records_in, bytes_in) = groups.seen();
         attempt.progress(bytes_in - told)?;
-        Ok(UserTaskReport {
-            records_out: files.iter().map(|file| file.records).sum(),
-            bytes_out: files.iter().map(|file| file.bytes).sum(),
-            files,
+        let report = UserTaskReport {
             records_in,
             bytes_in,
             groups: groups.number(),
             ..UserTaskReport::default()
-        })
+        };
+        Ok(with_files(report, part.end()?))
+    }
+
+    /// What writes the files of a task: this one, or files that the operator names.
+    pub(super) fn part_files(
+        &self,
+        spec: &UserAttemptSpec,
+        named: Option<String>,
+    ) -> Result<PartFiles> {
+        self.store.disk().create_directory(&spec.output)?;
+        let mut part = PartFiles::new(FilePlace {
+            disk: self.store.disk().clone(),
+            folder: spec.output.clone(),
+            buffer_bytes: spec.buffer_bytes,
+            header: self.operator.header().to_vec(),
+            files_max: self.operator.files_max().unwrap_or(1),
+        });
+        if let Some(name) = named {
+            part.begin(name)?;
+        }
+        Ok(part)
+    }
+}
+
+/// The form of the records of a split.
+pub(super) fn form_of<'f>(forms: &'f [RecordForm], split: &NativeSplit) -> Result<&'f RecordForm> {
+    let form = forms.get(split.input);
+    form.ok_or_else(|| Error::bug("map a split", "there is no such input"))
+}
+
+/// What a task that wrote these files says of itself.
+pub(super) fn with_files(report: UserTaskReport, files: Vec<UserTaskFile>) -> UserTaskReport {
+    UserTaskReport {
+        records_out: files.iter().map(|file| file.records).sum(),
+        bytes_out: files.iter().map(|file| file.bytes).sum(),
+        files,
+        ..report
     }
 }
 

@@ -28,6 +28,10 @@ use gristmill_base::record::objects::ObjectKeys;
 use gristmill_base::record::table_keys::TableKeys;
 use gristmill_storage::lines::lines_of;
 
+/// Bytes of side inputs that a map task has room for, however little memory the job has: the least task has more than twice as much,
+/// and vectors grow.
+pub const SIDE_BYTES: usize = 320 << 10;
+
 /// What a native job does with records.
 pub trait Operator: Debug + Send + Sync {
     /// Whether a mapper holds pairs back, to bring them together: it has half of the memory for that.
@@ -69,6 +73,14 @@ pub trait Operator: Debug + Send + Sync {
         Err(Error::bug("regroup pairs", "the operator does not"))
     }
 
+    /// What writes the records of map tasks, where there are no partitions. It may hold [`SIDE_BYTES`].
+    ///
+    /// # Errors
+    /// The operator needs partitions.
+    fn part_mapper(&self) -> Result<Box<dyn PartMapper + '_>> {
+        Err(Error::bug("map a split", "the operator needs partitions"))
+    }
+
     /// What reduces a partition. It may hold so many bytes.
     ///
     /// # Errors
@@ -100,6 +112,21 @@ pub trait Regrouper {
     /// # Errors
     /// The group does not fit in memory, or cannot be read, or its pairs cannot be kept.
     fn next(&mut self, groups: &mut MergedGroups, pairs: &mut Pairs<'_>) -> Result<bool>;
+}
+
+/// Writes what becomes of the records of one task, in their order.
+pub trait PartMapper {
+    /// Holds records of a [side input](super::NativeSplit::sides), which come first.
+    ///
+    /// # Errors
+    /// A record is none of those that the operator takes, or the side inputs take more than [`SIDE_BYTES`].
+    fn hold(&mut self, records: &Records<'_>) -> Result<()>;
+
+    /// Takes the next records.
+    ///
+    /// # Errors
+    /// A record is none of those that the operator takes, or the part cannot be written.
+    fn records(&mut self, records: &Records<'_>, part: &mut PartFiles) -> Result<()>;
 }
 
 /// Reduces the groups of one partition.

@@ -14,6 +14,7 @@ use std::ops::Range;
 
 use gristmill_grep::encoding_of;
 
+use super::native_split::NativeSplit;
 use super::operator::{RecordForm, Records};
 use super::spec::UserTaskReport;
 use crate::spill::in_order::InOrder;
@@ -21,7 +22,6 @@ use crate::spill::rows::{First, RowReader, RowSink, TableRow};
 use crate::spill::{LeftOut, Progress};
 use crate::split::lines::LineOptions;
 use crate::split::text::{codec_of, open_lines};
-use crate::task::attempt::TaskAttempt;
 use gristmill_base::error::{Error, JobOption, Kind, Result};
 use gristmill_base::record::objects::{ObjectCodes, ObjectKeys};
 use gristmill_base::record::table_keys::{TableKeys, TableSource};
@@ -65,22 +65,30 @@ pub(super) struct SplitReader<'a> {
 }
 
 impl SplitReader<'_> {
-    /// Hands on the records of a piece.
+    /// Hands on the records of all pieces of a split.
     ///
     /// # Errors
-    /// It cannot be read, or has a record that is none; and those of `take`.
-    pub(super) fn read(
+    /// One cannot be read, or has a record that is none; and those of `take`.
+    pub(super) fn read_all(
         &mut self,
-        piece: &FileRange,
-        attempt: &TaskAttempt<'_>,
+        split: &NativeSplit,
+        progress: Progress<'_>,
         take: Take<'_>,
     ) -> Result<()> {
+        for (piece, file) in split.pieces.iter().zip(&split.files) {
+            self.file = *file;
+            self.read(piece, progress, take)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, piece: &FileRange, progress: Progress<'_>, take: Take<'_>) -> Result<()> {
         match self.form {
-            RecordForm::Lines => self.lines(piece, attempt, take),
+            RecordForm::Lines => self.lines(piece, progress, take),
             RecordForm::Fields(separator) => {
                 let mut fields = Vec::new();
                 let first = self.position;
-                self.lines(piece, attempt, &mut |lines| {
+                self.lines(piece, progress, &mut |lines| {
                     for ((offset, bytes), position) in lines.lines().zip(lines.position..) {
                         fields_of_line(bytes, *separator, &mut fields);
                         let taken = take(&Records {
@@ -95,20 +103,20 @@ impl SplitReader<'_> {
                     Ok(())
                 })
             }
-            RecordForm::Objects(keys) => self.objects(piece, (keys, attempt), take),
-            RecordForm::Rows(table) => self.rows(piece, (table, attempt), take),
+            RecordForm::Objects(keys) => self.objects(piece, (keys, progress), take),
+            RecordForm::Rows(table) => self.rows(piece, (table, progress), take),
         }
     }
 
     fn objects(
         &mut self,
         piece: &FileRange,
-        (keys, attempt): (&ObjectKeys, &TaskAttempt<'_>),
+        (keys, progress): (&ObjectKeys, Progress<'_>),
         take: Take<'_>,
     ) -> Result<()> {
         let (mut codes, mut code, mut record) = (ObjectCodes::new(keys)?, Vec::new(), Vec::new());
         let first = self.position;
-        self.lines(piece, attempt, &mut |lines| {
+        self.lines(piece, progress, &mut |lines| {
             for ((offset, line), position) in lines.lines().zip(lines.position..) {
                 if line.trim_ascii().is_empty() {
                     continue;
@@ -134,12 +142,7 @@ impl SplitReader<'_> {
         })
     }
 
-    fn lines(
-        &mut self,
-        piece: &FileRange,
-        attempt: &TaskAttempt<'_>,
-        take: Take<'_>,
-    ) -> Result<()> {
+    fn lines(&mut self, piece: &FileRange, progress: Progress<'_>, take: Take<'_>) -> Result<()> {
         let mut lines = open_lines(self.store, piece, &LineOptions::default())?;
         let (mut told, mut before, mut taken) = (0, 0, 0);
         let mut begins = piece.offset == 0;
@@ -170,7 +173,7 @@ impl SplitReader<'_> {
                 before = lines.consumed();
                 // Of a compressed file nothing is told, but it is asked whether it should stop.
                 let done = if lines.is_decoded() { 0 } else { before };
-                attempt.progress(done - told)?;
+                progress(done - told)?;
                 told = done;
             }
         }
@@ -181,7 +184,7 @@ impl SplitReader<'_> {
         } else {
             lines.consumed()
         };
-        attempt.progress(done - told)?;
+        progress(done - told)?;
         self.report.bytes_in += done;
         Ok(())
     }
@@ -189,7 +192,7 @@ impl SplitReader<'_> {
     fn rows(
         &mut self,
         piece: &FileRange,
-        (table, attempt): (&TableKeys, &TaskAttempt<'_>),
+        (table, progress): (&TableKeys, Progress<'_>),
         take: Take<'_>,
     ) -> Result<()> {
         let file = input_file(self.store, &piece.file)?;
@@ -217,7 +220,7 @@ impl SplitReader<'_> {
             file: self.file,
             position: self.position,
             row_bytes: self.row_bytes,
-            progress: &|bytes| attempt.progress(bytes),
+            progress,
         };
         let mut reader = RowReader::new(table)?;
         reader.read(self.store, source, first, &mut rows)?;
