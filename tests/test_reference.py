@@ -69,7 +69,7 @@ def test_every_counter_of_the_engine_is_explained() -> None:
 
 def test_every_variable_is_explained() -> None:
     sources = [*TOP.glob("python/gristmill/**/*.py"), *TOP.glob("crates/*/src/**/*.rs")]
-    pattern = re.compile(r"\b_?((?:GRISTMILL|AWS|HADOOP|RAY)_[A-Z0-9_]*[A-Z0-9])\b")
+    pattern = re.compile(r"\b_?((?:GRISTMILL|AWS|AZURE|GOOGLE|HADOOP|RAY)_[A-Z0-9_]*[A-Z0-9])\b")
     named = {name for path in sources for name in pattern.findall(path.read_text("utf-8"))}
     text = (FOLDER / "environment.md").read_text(encoding="utf-8")
     assert {name for name in named - INTERNAL if f"`{name}`" not in text} == set()

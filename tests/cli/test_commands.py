@@ -99,7 +99,7 @@ def test_what_was_built() -> None:
     assert built["version"] == __version__
     assert built["profile"] in ("release", "debug")
     assert built["commit"] is None or re.fullmatch(r"[0-9a-f]{40}(\+changes)?", built["commit"])
-    assert built["features"] == ["hdfs", "http", "objects", "s3"]
+    assert built["features"] == ["az", "gs", "hdfs", "http", "objects", "s3"]
     assert json.loads(run("--json", "--version").stdout) == built
 
 

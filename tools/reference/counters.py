@@ -94,7 +94,9 @@ _INTRODUCTION = """\
 counter that does not apply is left out. Counters of your own functions
 (`context.count(group, name)`) and of scripts (`reporter:counter:`) are in `user_counters`."""
 
-_NO_COUNTERS = re.compile(r"AWS_|CARGO_|FULL_OBJECT|GRISTMILL_|RAY_|SSL_CERT|HADOOP_|KRB5_")
+_NO_COUNTERS = re.compile(
+    r"AWS_|AZURE_|CARGO_|FULL_OBJECT|GOOGLE_|GRISTMILL_|STORAGE_EMULATOR_|RAY_|SSL_CERT|HADOOP_|KRB5_"
+)
 
 
 def page() -> str:

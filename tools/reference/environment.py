@@ -12,6 +12,16 @@ OURS = {
 """Variables of ours that are not defaults of options."""
 
 OF_OTHERS = {
+    "AZURE_STORAGE_ACCOUNT, AZURE_STORAGE_ACCOUNT_NAME": "The storage account of Azure.",
+    "AZURE_STORAGE_CONNECTION_STRING": "The same with its address and a credential.",
+    "AZURE_STORAGE_KEY, AZURE_STORAGE_ACCOUNT_KEY": "A key of the account.",
+    "AZURE_STORAGE_SAS_TOKEN, AZURE_STORAGE_SAS_KEY": "A SAS token.",
+    "AZURE_STORAGE_ENDPOINT": "An Azure server of your own.",
+    "AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET, AZURE_FEDERATED_TOKEN_FILE, "
+    "AZURE_AUTHORITY_HOST": "A program's identity.",
+    "AZURE_USE_AZURE_CLI": "`true`: whoever has logged in with `az`.",
+    "GOOGLE_APPLICATION_CREDENTIALS": "A file of credentials for Google's storage.",
+    "STORAGE_EMULATOR_HOST": "A server for tests in the place of Google's storage.",
     "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN": "Credentials for S3.",
     "AWS_PROFILE, AWS_DEFAULT_PROFILE": "The profile in AWS's files.",
     "AWS_REGION, AWS_DEFAULT_REGION": "The region.",

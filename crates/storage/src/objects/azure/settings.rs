@@ -144,7 +144,7 @@ impl AzureAccount {
             }
             (None, Some(signed)) => {
                 let pairs = split_sas(&signed).map_err(|_secret| {
-                    refused("the SAS token is no question with names and values")
+                    refused("the SAS token is not of the form NAME=VALUE&NAME=VALUE")
                 })?;
                 AzureCredentials::Fixed(Arc::new(AzureCredential::SASToken(pairs)))
             }
