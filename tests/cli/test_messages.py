@@ -73,7 +73,7 @@ def folder(tmp_path: Path) -> Path:
         ("jobs prun", 2, "no such command 'prun'. Did you mean 'prune'?"),
         ("hadoop foo", 2, "there is no command 'foo'. What to do: see gristmill hadoop --help."),
         ("hadoop streaming -input x", 2, "What to do: write gristmill streaming."),
-        ("hadoop distcp a b", 2, "What to do: write gristmill cp SOURCE TARGET."),
+        ("hadoop distcp a b", 25, "distcp: a: no such file or directory."),
         ("hadoop fs ls /", 2, "there is no command fs 'ls'. What to do: write -ls."),
         ("streaming -maper cat", 2, "Streaming: did you mean -mapper? What to do: see"),
         ("hadoop fs", 2, "fs needs a command. What to do: see gristmill hadoop --help."),
