@@ -58,7 +58,7 @@ impl CombinedStates {
     ///
     /// # Errors
     /// The aggregate does not take the value, or pairs cannot be kept.
-    #[inline(never)] // of this crate, which is compiled for speed: mappers are not
+    #[inline]
     pub fn add(
         &mut self,
         (key, value): (&[u8], &[u8]),
