@@ -2,21 +2,22 @@
 //!
 //! ```text
 //!   short    mantissa * 10^-scale, while both fit in a machine word
-//!   long     Σ total * 10^place: a total of 128 bits for each place that the last digit of a value has stood at
+//!   long     Σ total * 10^place: a total of 128 bits for each six places that the last digit of a value has stood at
 //!
 //!   state    an integer's encoding | 31, scale, mantissa: 8 bytes | 46, digits e exponent, 00     the first that can say it
 //!   mean     the count's encoding, the sum's state
 //! ```
 //!
-//! An addition is one of integers: nothing is carried from place to place before the sum is written. Totals do not overflow: a
-//! value adds less than 2^64 to each, and there are fewer than 2^63 values. Once there was an infinity or a NaN nothing else
-//! counts, and the state has a word for a number. No crate's decimals have both: any number of digits, and sums without a carry.
+//! An addition is one of integers: nothing is carried from total to total before the sum is written, unless one would overflow.
+//! Once there was an infinity or a NaN nothing else counts, and the state has a word for a number. No crate's decimals have both:
+//! any number of digits, and sums without a carry.
 //!
 //! Sums are written with all their digits, without an exponent and without zeros that say nothing: `0.3`, `5`. Means have 17
 //! digits, which is what tells doubles apart, and more where the sum has: all before the point, and as many behind it as the sum.
 //!
 //! Decision: docs/decisions/decimal-sums.md.
 
+use super::decimal_digits::DecimalDigits;
 use super::sum::small_int;
 use super::{add_counts, bad_state, no_number, split_unsigned};
 use crate::Result;
@@ -28,11 +29,11 @@ use crate::value::{Token, ValueReader, code, exact, write};
 const SHORT: u8 = 0x31;
 /// Digits of a sum on either side of the point, at most: fewer than 2^64 values add 20 to theirs.
 const SUM_DIGITS_MAX: usize = DIGITS_MAX + 20;
-/// Digits of a limb.
+/// Digits of a limb, of which many make the digits of a sum.
 const LIMB_DIGITS: i64 = SHORT_DIGITS as i64;
 const LIMB: i128 = POWERS[SHORT_DIGITS] as i128;
-/// Digits of a mean, at the least.
-const MEAN_DIGITS: usize = 17;
+/// Places that have one total: values of a column often differ by a digit or two.
+const PLACES: i64 = 6;
 
 /// An exact sum, in as little memory as it needs.
 #[derive(Debug, Clone)]
@@ -43,7 +44,7 @@ pub(super) enum DecimalSum {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct LongTotals {
-    /// Places, which ascend, and their totals.
+    /// Places, which ascend, and are multiples of [`PLACES`]; and their totals.
     totals: Vec<(i64, i128)>,
     /// The sum of infinities and NaNs, else zero.
     special: f64,
@@ -154,7 +155,7 @@ impl DecimalSum {
             DecimalSum::Short { mantissa, scale } => write_short(*mantissa, *scale, out),
             DecimalSum::Long(long) => match long.special_word() {
                 Some(word) => exact::write_decimal(out, word),
-                None => long.digits().write(out),
+                None => write_digits(&long.digits(), out),
             },
         }
     }
@@ -206,6 +207,14 @@ fn short_sum((a, a_scale): (i64, u8), (b, b_scale): (i64, u8)) -> Option<(i64, u
     Some((a.checked_add(b)?, scale))
 }
 
+/// Appends the state of a sum that may be long.
+fn write_digits(digits: &DecimalDigits, out: &mut Vec<u8>) {
+    match digits.short() {
+        Some((mantissa, scale)) => write_short(mantissa, scale, out),
+        None => exact::write_decimal(out, &digits.scientific()),
+    }
+}
+
 /// Appends the state of a short sum, without zeros at its end.
 #[inline]
 fn write_short(mut mantissa: i64, mut scale: u8, out: &mut Vec<u8>) {
@@ -221,15 +230,34 @@ fn write_short(mut mantissa: i64, mut scale: u8, out: &mut Vec<u8>) {
 }
 
 impl LongTotals {
+    /// Adds an integer of up to 64 bits, or any that stands at a multiple of [`PLACES`].
     #[inline]
     fn add(&mut self, place: i64, more: i128) {
-        match self.totals.iter().rposition(|(at, _)| *at <= place) {
-            Some(found) if self.totals[found].0 == place => self.totals[found].1 += more,
+        let low = place.div_euclid(PLACES) * PLACES;
+        let more = more * i128::from(POWERS[(place - low) as usize]);
+        match self.totals.iter().rposition(|(at, _)| *at <= low) {
+            Some(found) if self.totals[found].0 == low => self.add_to(found, more),
             found if more != 0 => {
                 let next = found.map_or(0, |found| found + 1);
-                self.totals.insert(next, (place, more));
+                if self.totals.is_empty() {
+                    self.totals.reserve_exact(1);
+                }
+                self.totals.insert(next, (low, more));
             }
             _ => {}
+        }
+    }
+
+    /// Adds to the total of this number; one that would overflow gives its upper digits away.
+    #[inline]
+    fn add_to(&mut self, number: usize, more: i128) {
+        let (place, total) = self.totals[number];
+        match total.checked_add(more) {
+            Some(sum) => self.totals[number].1 = sum,
+            None => {
+                self.totals[number].1 = total % LIMB + more % LIMB;
+                self.add(place + LIMB_DIGITS, total / LIMB + more / LIMB);
+            }
         }
     }
 
@@ -310,141 +338,6 @@ fn carried(limbs: &mut [i128]) -> bool {
     carry < 0
 }
 
-/// An exact decimal, one way: `digits * 10^place`; neither the first digit nor the last is zero, and zero has none.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct DecimalDigits {
-    negative: bool,
-    /// Each 0 to 9.
-    digits: Vec<u8>,
-    place: i64,
-}
-
-impl DecimalDigits {
-    fn new(negative: bool, mut digits: Vec<u8>, place: i64) -> Self {
-        let zeros = digits.iter().take_while(|digit| **digit == 0).count();
-        digits.drain(..zeros);
-        let end = digits.iter().rposition(|digit| *digit != 0);
-        let Some(end) = end else {
-            return DecimalDigits::default();
-        };
-        let behind = digits.len() - end - 1;
-        digits.truncate(end + 1);
-        DecimalDigits {
-            negative,
-            digits,
-            place: place + behind as i64,
-        }
-    }
-
-    fn of_short(mantissa: i64, scale: u8) -> Self {
-        let digits = mantissa.unsigned_abs().to_string().into_bytes();
-        let digits = digits.iter().map(|digit| digit - b'0').collect();
-        DecimalDigits::new(mantissa < 0, digits, -i64::from(scale))
-    }
-
-    /// The lowest limb first, and the place of its last digit.
-    fn of_limbs(negative: bool, limbs: &[i128], place: i64) -> Self {
-        let mut digits = Vec::with_capacity(limbs.len() * SHORT_DIGITS);
-        for limb in limbs.iter().rev() {
-            let mut rest = *limb as i64;
-            for power in POWERS[..SHORT_DIGITS].iter().rev() {
-                digits.push((rest / power) as u8);
-                rest %= power;
-            }
-        }
-        DecimalDigits::new(negative, digits, place)
-    }
-
-    /// As a state.
-    fn write(&self, out: &mut Vec<u8>) {
-        match self.short() {
-            Some((mantissa, scale)) => write_short(mantissa, scale, out),
-            None => {
-                let sign = if self.negative { "-" } else { "" };
-                let digits: String = self.digits.iter().map(|digit| shown(*digit)).collect();
-                exact::write_decimal(out, &format!("{sign}{digits}e{}", self.place));
-            }
-        }
-    }
-
-    /// As a mantissa and a scale, if they are short.
-    fn short(&self) -> Option<(i64, u8)> {
-        let scale = (-self.place).max(0);
-        let zeros = self.place.max(0);
-        if scale > LIMB_DIGITS || self.digits.len() as i64 + zeros > LIMB_DIGITS + 1 {
-            return None;
-        }
-        let zeros = std::iter::repeat_n(&0, zeros as usize);
-        let digit = |size, digit: &u8| 10 * size + i128::from(*digit);
-        let size = self.digits.iter().chain(zeros).fold(0_i128, digit);
-        let mantissa = i64::try_from(if self.negative { -size } else { size });
-        Some((mantissa.ok()?, scale as u8))
-    }
-
-    /// All digits, around a point if there are some behind it.
-    fn plain(&self) -> String {
-        let sign = if self.negative { "-" } else { "" };
-        let mut out = String::from(sign);
-        let before = self.digits.len() as i64 + self.place;
-        match (before, self.digits.is_empty()) {
-            (_, true) => out.push('0'),
-            (..=0, _) => {
-                out.push_str("0.");
-                out.extend(std::iter::repeat_n('0', -before as usize));
-            }
-            _ => {}
-        }
-        for (index, digit) in (0..).zip(&self.digits) {
-            if index > 0 && index == before {
-                out.push('.');
-            }
-            out.push(shown(*digit));
-        }
-        out.extend(std::iter::repeat_n('0', self.place.max(0) as usize));
-        out
-    }
-
-    /// The number divided by `count`, which must not be zero: rounded, half to even, to what a mean has.
-    fn divided(&self, count: u64) -> DecimalDigits {
-        let (count, mut rest) = (u128::from(count), 0);
-        let (mut quotient, mut begun) = (Vec::with_capacity(40), 0);
-        let mut place = self.digits.len() as i64 + self.place;
-        let last = self.place.min(0);
-        while place > last || (begun < MEAN_DIGITS && rest > 0) {
-            place -= 1;
-            let index = self.digits.len() as i64 - 1 - (place - self.place);
-            let digit = usize::try_from(index)
-                .ok()
-                .and_then(|at| self.digits.get(at));
-            let whole = rest * 10 + u128::from(*digit.unwrap_or(&0));
-            quotient.push((whole / count) as u8);
-            rest = whole % count;
-            begun += usize::from(begun > 0 || whole >= count);
-        }
-        let odd = quotient.last().is_some_and(|digit| digit % 2 == 1);
-        if rest * 2 > count || (rest * 2 == count && odd) {
-            round_up(&mut quotient);
-        }
-        DecimalDigits::new(self.negative, quotient, place)
-    }
-}
-
-/// Adds one to the last of some digits.
-fn round_up(digits: &mut Vec<u8>) {
-    for digit in digits.iter_mut().rev() {
-        if *digit < 9 {
-            *digit += 1;
-            return;
-        }
-        *digit = 0;
-    }
-    digits.insert(0, 1);
-}
-
-fn shown(digit: u8) -> char {
-    char::from(b'0' + digit)
-}
-
 /// A sum, and of how many values.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DecimalMean {
@@ -484,5 +377,25 @@ impl DecimalMean {
             0 => write::null(out),
             count => self.sum.finish_mean(count, out),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_total_that_is_full_gives_its_upper_digits_away() {
+        let mut long = LongTotals::default();
+        for _ in 0..7 {
+            long.add(-6, i128::MAX);
+            long.add(0, i128::MIN);
+            long.add(-1, 5);
+        }
+        // 7 * (2^127 - 1) millionths, less 7 * 2^127, and 3.5
+        assert_eq!(
+            long.digits().plain(),
+            "-1190987093235000398837189004200062728903.759911"
+        );
     }
 }

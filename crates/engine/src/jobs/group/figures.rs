@@ -262,6 +262,12 @@ impl Percent {
     }
 
     fn of(text: &str) -> Option<Self> {
+        if !text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
+        {
+            return None; // neither blanks nor a sign: it is a part of a column's name
+        }
         let Ok(CellNumber::Short { mantissa, scale }) = CellNumber::of(text.as_bytes()) else {
             return None;
         };
