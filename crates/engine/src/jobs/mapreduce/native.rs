@@ -209,6 +209,13 @@ fn partitions_of(operator: &dyn Operator, form: &OutputForm, input_bytes: u64) -
     }
 }
 
+/// So many ranges of the input.
+fn ranges_of(files: &[Vec<InputFile>], ranges: u32) -> Arc<InputRanges> {
+    let files = files.iter().flatten();
+    let lengths: Vec<u64> = files.map(|file| file.stat.bytes).collect();
+    Arc::new(InputRanges::even(&lengths, ranges))
+}
+
 /// Bytes of a split: many, as a key is given once by each split that has it, however often it occurs there.
 fn good_split(input_bytes: u64, workers: usize) -> u64 {
     let even = input_bytes / (SPLITS_EACH * workers.max(1) as u64);
@@ -266,10 +273,7 @@ impl Planned {
             (Some(_), Some(parts)) => parts,
             (Some(_), None) => partitions_of(&*operator, &form, input_bytes),
         } as u32;
-        let regroups = operator.regroups().then(|| {
-            let lengths: Vec<u64> = files.iter().flatten().map(|file| file.stat.bytes).collect();
-            Arc::new(InputRanges::even(&lengths, partitions))
-        });
+        let regroups = operator.regroups().then(|| ranges_of(files, partitions));
         let spec = MapReduceSpec {
             command: UserCodeCommand::Native,
             splits,
