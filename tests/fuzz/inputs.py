@@ -394,10 +394,10 @@ def run_options(chosen: random.Random, *, parts: bool = True) -> tuple[list[str]
     memory, workers = chosen.choice(
         [
             ("", ""),
-            ("24M", ""),
+            ("26M", ""),
             ("24M", "1"),
             ("30M", "2"),
-            ("30M", "3"),
+            ("33M", "3"),
             ("64M", ""),
             ("200M", "3"),
         ]

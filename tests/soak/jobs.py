@@ -28,7 +28,7 @@ from tests.cli.resuming import Tree, is_over, tree
 
 __all__ = ["campaign"]
 
-MEMORY = (24_000_000, 400_000_000)
+MEMORY = (26_000_000, 400_000_000)
 MUCH = ("--memory", "1G", "--workers", "1")
 NEEDED_BYTES = 4_500_000
 """What each worker beyond the second one needs."""
