@@ -1527,7 +1527,7 @@ def cp(
     no_sync: bool = ...,
     history: bool = ...,
 ) -> JobReport:
-    r"""Copy files and directories between places: disks, S3, HDFS, and from web servers.
+    r"""Copy files and directories between places: disks, object stores, HDFS, and from web servers.
 
     A file that is there already and has the same bytes is left. Each file appears whole, or not at
     all. The job compares the length and the CRC-32 of what it read with those of what was written.

@@ -89,6 +89,27 @@ def test_names_are_what_they_are(name: str, bucket: CloudBucket) -> None:
     assert run("sort", "-r", bucket.url(f"deep {name}")).stdout == "b\na\n"
 
 
+def test_a_tree_there_and_back(bucket: CloudBucket) -> None:
+    for folder in ("tree", "tree/a b", "tree/deep/c+d"):
+        Path(folder).mkdir(parents=True)
+        for number, name in enumerate((*NAMES, "_hidden", ".hidden", "new\nline")):
+            Path(folder, name).write_bytes(random.randbytes(1000 * number))
+    run("cp", "tree/", bucket.url("tree"))
+    run("cp", bucket.url("tree/"), "back")
+    assert whole_tree(Path("back")) == whole_tree(Path("tree"))
+    Path("tree/plain").write_bytes(b"was empty")
+    Path("tree/a b/ü+%#?&=").write_bytes(random.randbytes(2000))  # of the same length
+    Path("tree/deep/c+d/-").unlink()
+    run("cp", "tree/", bucket.url("tree"), "--update", "--delete")
+    run("cp", bucket.url("tree"), "again")
+    assert whole_tree(Path("again/tree")) == whole_tree(Path("tree"))
+    assert bucket.cloud.parts_left(bucket.name) == []
+
+
+def whole_tree(top: Path) -> Tree:
+    return {str(one.relative_to(top)): one.read_bytes() for one in top.rglob("*") if one.is_file()}
+
+
 def test_an_empty_file_is_one(bucket: CloudBucket) -> None:
     Path("in.txt").touch()
     run("sort", "in.txt", "-o", bucket.url("none"))

@@ -93,7 +93,7 @@ impl Described for CpSpec {
     const COMMAND: CommandSpec = CommandSpec {
         name: "cp",
         function: None,
-        help: "Copy files and directories between places: disks, S3, HDFS, and from web servers.",
+        help: "Copy files and directories between places: disks, object stores, HDFS, and from web servers.",
         details: "A file that is there already and has the same bytes is left. Each file appears whole, or not at all. The job \
                   compares the length and the CRC-32 of what it read with those of what was written. A killed job is resumed with \
                   `gristmill resume`, or by the same command with --update.",
