@@ -118,3 +118,11 @@ def test_wrong_options_and_rows(tmp_path: Path) -> None:
     assert "the row has 3 fields" in error
     assert "row: 3" in error or "row 3" in error, error
     assert names(tmp_path) == ["in"]
+
+
+def test_a_line_that_is_too_long_is_named(tmp_path: Path) -> None:
+    long = tmp_path / "long"
+    long.write_bytes(b"short\n" + b"x" * 20_000_000 + b"\n")
+    said = failure("shuf", long, "-o", tmp_path / "out", "--memory", "24M")
+    assert f"(file {long}, from offset " in said
+    assert "does not fit" in said

@@ -84,7 +84,9 @@ impl SplitReader<'_> {
 
     fn read(&mut self, piece: &FileRange, progress: Progress<'_>, take: Take<'_>) -> Result<()> {
         match self.form {
-            RecordForm::Lines => self.lines(piece, progress, take),
+            RecordForm::Lines => self.lines(piece, progress, &mut |lines| {
+                take(lines).map_err(|error| among(error, piece, lines.offset))
+            }),
             RecordForm::Fields(separator) => {
                 let mut fields = Vec::new();
                 let first = self.position;
@@ -292,9 +294,25 @@ impl<'p> RowSink<'p> for TakeRows<'_, 'p> {
     }
 }
 
+/// Whether an error follows from what a record is: wrong, or too long.
+fn is_of_record(error: &Error) -> bool {
+    matches!(error.kind(), Kind::BadInput | Kind::Memory)
+}
+
+/// Says in which file, and from where on, such lines are as came many at once.
+#[cold]
+fn among(error: Error, piece: &FileRange, offset: u64) -> Error {
+    match is_of_record(&error) {
+        true => error
+            .with("file", piece.file.path.to_string())
+            .with("from offset", offset),
+        false => error,
+    }
+}
+
 /// Says in which file a wrong line is: its number where the piece begins with the file, else that behind the piece's beginning.
 fn at_line(error: Error, piece: &FileRange, line: u64) -> Error {
-    if error.kind() != Kind::BadInput {
+    if !is_of_record(&error) {
         return error;
     }
     let error = error
