@@ -54,6 +54,11 @@ class Cloud:
         said = {"x-ms-date": date, "x-ms-version": "2021-08-06"}
         _asked("PUT", url, **said, authorization=f"SharedKey {ACCOUNT}:{signature}")
 
+    def put(self, bucket: str, name: str, data: bytes) -> None:
+        """Make an object of Google's storage, whatever its name is."""
+        asked = f"uploadType=media&name={quote(name, safe='')}"
+        _asked("POST", f"{self.endpoint}/upload/storage/v1/b/{bucket}/o?{asked}", data)
+
     def parts_left(self, bucket: str) -> list[str]:
         """What is there of uploads that nobody completed: in Azure nobody sees that."""
         if self.name != "gcs":

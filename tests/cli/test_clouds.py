@@ -106,6 +106,19 @@ def test_a_tree_there_and_back(bucket: CloudBucket) -> None:
     assert bucket.cloud.parts_left(bucket.name) == []
 
 
+def test_no_key_leads_out_of_the_target_or_is_left_out(gcs: Cloud, bucket: CloudBucket) -> None:
+    if bucket.cloud is not gcs:
+        return
+    for name in ("in/fine", "in/../../out", "in/./dot"):
+        gcs.put(bucket.name, name, b"x")
+    Path("deep/target").mkdir(parents=True)
+    assert "no directory can have" in failure("cp", bucket.url("in/"), "deep/target", status=1)
+    failure("cp", bucket.url("in/"), "deep/target", "--ignore-failures", status=1)
+    assert list(whole_tree(Path("deep"))) == ["target/fine"]
+    gcs.put(bucket.name, "slashes//two", b"x")
+    assert "no empty names" in failure("cp", bucket.url("slashes/"), "deep/target", status=1)
+
+
 def whole_tree(top: Path) -> Tree:
     return {str(one.relative_to(top)): one.read_bytes() for one in top.rglob("*") if one.is_file()}
 

@@ -162,23 +162,32 @@ impl<'p> Call<'p> {
         }
     }
 
-    /// What lies right below a directory, of a listing of the keys that begin as the keys below it do.
+    /// What lies right below a directory, of a listing of the keys that begin as the keys below it do. A key that is the
+    /// directory's own stands for it.
+    ///
+    /// # Errors
+    /// A key has two slashes in a row there: no path can name it, and it must not be left out without a word.
     pub fn entries(
         &self,
         directory: &Path,
         named: impl Iterator<Item = (String, Option<Stat>)>,
-    ) -> Vec<ListingEntry> {
+    ) -> Result<Vec<ListingEntry>> {
         let prefix = self.prefix();
         let mut found = Vec::new();
         for (key, stat) in named {
-            let name = key.strip_prefix(&prefix).unwrap_or_default();
-            let name = name.strip_suffix('/').unwrap_or(name);
+            let rest = key.strip_prefix(&prefix).unwrap_or_default();
+            let name = rest.strip_suffix('/').unwrap_or(rest);
             if !name.is_empty() {
                 let path = directory.join(name);
                 found.push(ListingEntry { path, stat });
+            } else if !rest.is_empty() {
+                let message = format!("keys begin with {key:?}, and paths have no empty names");
+                return Err(Error::new(Kind::BadInput, self.operation, message)
+                    .with_path(directory)
+                    .advise("rename these objects"));
             }
         }
-        found
+        Ok(found)
     }
 
     /// How much of a range a reply has, which says of which version it is; nothing where the store refused.

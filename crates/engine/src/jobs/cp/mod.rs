@@ -279,6 +279,7 @@ impl CpSpec {
 /// The error of a job that copied what it could.
 fn some_failed(totals: &CopyTotals, first: &str) -> Error {
     let (failed, copied) = (totals.copied.failed, totals.copied.copied);
+    let first = first.trim_end_matches('.');
     let message = format!("{failed} could not be copied, and {copied} were: {first}");
     Error::new(Kind::Io, "copy all files", message)
         .advise("mend what is wrong, and run the same command again with --update")

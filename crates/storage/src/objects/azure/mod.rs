@@ -202,7 +202,7 @@ impl Objects for Azure {
         let prefixes = prefixes.map(|prefix| (prefix.name.plain(), Some(DIRECTORY)));
         let mut named: Vec<_> = blobs.chain(prefixes).collect();
         named.sort_by(|one, other| one.0.cmp(&other.0)); // each kind comes in order
-        let found = call.entries(directory, named.into_iter());
+        let found = call.entries(directory, named.into_iter())?;
         Ok(Page { found, next })
     }
 

@@ -246,7 +246,7 @@ impl Objects for Gcs {
         named.sort_by(|one, other| one.0.cmp(&other.0)); // each kind comes in order
         // Parts of uploads are nobody's files.
         named.retain(|(name, _)| !name.starts_with(OWN));
-        let found = call.entries(directory, named.into_iter());
+        let found = call.entries(directory, named.into_iter())?;
         let next = page.next_page_token.filter(|token| !token.is_empty());
         Ok(Page { found, next })
     }

@@ -95,7 +95,7 @@ impl S3 {
             .ask("encoding-type", "url")
             .ask("prefix", &prefix);
         let page: ListingPage = replies::read(&call, &self.done(&call)?.body)?;
-        let found = call.entries(directory, page.named());
+        let found = call.entries(directory, page.named())?;
         let next = page.next_continuation_token.filter(|_| page.is_truncated);
         Ok(Page { found, next })
     }
