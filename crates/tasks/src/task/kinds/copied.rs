@@ -71,6 +71,22 @@ impl<'a> Copying<'a> {
         self.attempt.progress(0)
     }
 
+    /// The same error, or the one that is behind it: a file of the target has the name of a directory on the way.
+    pub(super) fn blocked(&self, item: &CopyItem, error: Error) -> Error {
+        if matches!(error.kind(), Kind::Cancelled | Kind::Exists) {
+            return error;
+        }
+        let mut way = item.to.parent();
+        while let Some(above) = way {
+            match self.targets().stat(&above) {
+                Ok(Some(found)) if found.kind == FileKind::Directory => break,
+                Ok(Some(_)) => return has_name(&above, "a file has the name of a directory"),
+                Ok(None) | Err(_) => way = above.parent(),
+            }
+        }
+        error
+    }
+
     /// Makes a directory, where the place has such.
     pub(super) fn directory(&self, item: &CopyItem) -> Result<()> {
         if self.rules.dry_run {

@@ -141,7 +141,7 @@ impl CopyFilesSpec {
             CopySource::Directory => copying.directory(item).map(|()| Done::Directory),
             CopySource::Link(leads_to) => copying.link(item, leads_to).map(|()| Done::Link),
         };
-        match done {
+        match done.map_err(|error| copying.blocked(item, error)) {
             Err(error) if self.rules.ignore_failures && error.kind() != Kind::Cancelled => {
                 copying.check_stop()?; // a store that stopped waiting says so in its own words
                 Ok(Done::Failed(error))
