@@ -181,7 +181,7 @@ def test_killed_at_any_moment(parts: tuple[str, ...], home: Path, tmp_path: Path
     chance = random.Random(7)
     source, out, wanted = tmp_path / "in", tmp_path / "out", tmp_path / "wanted"
     source.write_bytes(b"\n".join(b"%x" % chance.getrandbits(40) for _ in range(1_000_000)))
-    options = (*parts, "--memory", "24M")
+    options = (*parts, "--memory", "26M")
     began_s = time.monotonic()
     run("distinct", source, "-o", wanted, *options)
     took_s = time.monotonic() - began_s
