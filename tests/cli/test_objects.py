@@ -210,7 +210,7 @@ def test_a_store_that_does_not_answer_ends_the_job_with_what_to_do(store: Path) 
     assert "500" in error
     assert "tries" in error
     assert "check that the store can be reached" in error
-    assert "there is no store for gs://" in failure("teragen", "1k", "gs://bucket/made", status=2)
+    assert "no store for gopher://" in failure("teragen", "1k", "gopher://bucket/made", status=2)
 
 
 def test_a_spill_directory_that_is_missing_is_named(store: Path) -> None:
