@@ -19,9 +19,9 @@ OF_OTHERS = {
     "AZURE_STORAGE_ENDPOINT": "An Azure server of your own.",
     "AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET, AZURE_FEDERATED_TOKEN_FILE, "
     "AZURE_AUTHORITY_HOST": "A program's identity.",
-    "AZURE_USE_AZURE_CLI": "`true`: whoever has logged in with `az`.",
+    "AZURE_USE_AZURE_CLI": "`true`: the user of `az login`.",
     "GOOGLE_APPLICATION_CREDENTIALS": "A file of credentials for Google's storage.",
-    "STORAGE_EMULATOR_HOST": "A server for tests in the place of Google's storage.",
+    "STORAGE_EMULATOR_HOST": "A test server instead of Google's storage.",
     "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN": "Credentials for S3.",
     "AWS_PROFILE, AWS_DEFAULT_PROFILE": "The profile in AWS's files.",
     "AWS_REGION, AWS_DEFAULT_REGION": "The region.",
