@@ -111,6 +111,14 @@ fn forms_of(native: &impl NativeJob, tables: &[InputTable]) -> Result<Vec<Record
     })
 }
 
+/// Fails where the output would lie in an input, before anything is read or made.
+fn check_places(native: &impl NativeJob, job: &RunningJob<'_>) -> Result<()> {
+    let written = NativeJob::output(native);
+    let inputs = native.inputs();
+    let mut all = inputs.iter();
+    all.try_for_each(|paths| written.check(job.store(), paths))
+}
+
 impl<J: NativeJob> JobKind for J {
     fn output(&self) -> Option<JobOutput<'_>> {
         match NativeJob::output(self) {
@@ -145,6 +153,7 @@ impl<J: NativeJob> JobKind for J {
     }
 
     fn explain(&self, job: &RunningJob<'_>) -> Result<Explanation> {
+        check_places(self, job)?;
         let inputs = NativeInputs::look(job, &self.inputs())?;
         let planned = Planned::of(self, job, (&inputs.files, false))?;
         let mut explained = super::explain(job, &planned.spec)?;
@@ -154,6 +163,7 @@ impl<J: NativeJob> JobKind for J {
 
     fn run(&self, job: &mut RunningJob<'_>) -> Result<()> {
         check_options(self)?;
+        check_places(self, job)?;
         let inputs = NativeInputs::save(job, &self.inputs())?;
         let done = run_on(self, job, &inputs.files);
         inputs.name_in_report(&mut job.report);
@@ -246,10 +256,6 @@ impl Planned {
         check_options(native)?;
         let (parts, written) = (native.parts()?, NativeJob::output(native));
         let asked = native.records()?;
-        let inputs = native.inputs();
-        inputs
-            .iter()
-            .try_for_each(|paths| written.check(job.store(), paths))?;
         let input_bytes: u64 = files.iter().flatten().map(|file| file.stat.bytes).sum();
         let split = SplitInputs::of(native, job, (&asked, files), runs)?;
         let operator = native.operator(&split.tables)?;
