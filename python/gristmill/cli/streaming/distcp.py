@@ -12,7 +12,8 @@ that a shell sees of DistCp's: 0 done, 255 (-1) a wrong command line, 254 (-2) s
 import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
-from typing import NoReturn
+from functools import partial
+from typing import Literal, NoReturn
 
 from gristmill.cli.failures import fail
 from gristmill.cli.streaming.stored import Place, expanded, place
@@ -55,7 +56,7 @@ _NOT_HERE = {
 }
 
 #: What of -p is kept, and what is not, and has an exit code of its own in DistCp.
-_KEPT = {"t": "times", "p": "mode"}
+_KEPT = {"t", "p"}
 _NEVER = {"a": 253, "x": 252}
 
 
@@ -120,7 +121,7 @@ def _parsed(words: list[str]) -> tuple[Namespace, set[str]]:
     return asked, set("".join(letters))
 
 
-def _kept(letters: set[str]) -> str | None:
+def _kept(letters: set[str]) -> Literal["times", "mode", "times,mode"] | None:
     """Return what is preserved, in the words of `gristmill cp`."""
     for letter in sorted(letters):
         if letter in _NEVER:
@@ -128,10 +129,18 @@ def _kept(letters: set[str]) -> str | None:
             raise WrongDistCpError(what, _NEVER[letter])
         if letter not in "rbugpct":
             raise WrongDistCpError(f"-p{letter} is none of -prbugpcaxt")
-    lost = "".join(sorted(letters - set(_KEPT)))
+    lost = "".join(sorted(letters - _KEPT))
     if lost:
         console.note(f"distcp: -p{lost} has no effect here: it is not kept")
-    return ",".join(name for letter, name in _KEPT.items() if letter in letters) or None
+    match ("t" in letters, "p" in letters):
+        case (True, True):
+            return "times,mode"
+        case (True, False):
+            return "times"
+        case (False, True):
+            return "mode"
+        case _:
+            return None
 
 
 def _say_what_has_no_effect(asked: Namespace) -> None:
@@ -172,14 +181,14 @@ def run(words: list[str]) -> int:
     contents = asked.update or asked.overwrite
 
     def copy() -> JobReport:
-        return cp(
+        act = partial(cp, preserve=kept) if kept else cp
+        return act(
             _named(sources, target, contents=contents),
             str(target) + ("/" if len(sources) > 1 else ""),
             update=not asked.overwrite,
             overwrite=asked.overwrite,
             delete=asked.delete,
             ignore_failures=asked.i,
-            preserve=kept,
             bandwidth=asked.bandwidth * _MB * asked.m if asked.bandwidth else None,
         )
 
