@@ -109,7 +109,7 @@ impl<'a> CellNumber<'a> {
         long(text, negative, digits, digits_max)
     }
 
-    /// Appends it as a value: a short integer as such, any other as a decimal as it is written, which [`Self::of_value`] reads.
+    /// Appends it as a value: a short integer as such, any other as a decimal as it is written.
     #[inline]
     pub fn write(&self, cell: &[u8], out: &mut Vec<u8>) {
         match self {
