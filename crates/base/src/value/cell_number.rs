@@ -160,7 +160,7 @@ impl<'a> CellNumber<'a> {
     /// use gristmill_base::value::cell_number::CellNumber;
     /// let code = |cell: &'static [u8]| {
     ///     let mut out = Vec::new();
-    ///     CellNumber::of(cell).map(|number| number.write_order(&mut out)).map(|()| out)
+    ///     CellNumber::of(cell).ok().map(|number| number.write_order(&mut out)).map(|()| out)
     /// };
     /// assert_eq!(code(b"1.50"), code(b"15e-1"));
     /// assert!(code(b"-inf") < code(b"-2") && code(b"-2") < code(b"0.1") && code(b"0.1") < code(b"0.11"));
