@@ -51,7 +51,7 @@ impl Stores {
     /// assert!(stores.stat(&"objects:///no-such-folder/a".into())?.is_none());
     /// let error = stores.stat(&"gopher://a".into()).unwrap_err().to_string();
     /// assert!(error.contains("no store for gopher://"), "{error}");
-    /// assert!(error.contains("file:///PATH, s3://BUCKET/KEY or hdfs://HOST:PORT/PATH"), "{error}");
+    /// assert!(error.contains("s3://BUCKET/KEY, gs://BUCKET/KEY, az://CONTAINER/KEY or hdfs://HOST:PORT/PATH"), "{error}");
     /// # Ok::<(), gristmill_base::Error>(())
     /// ```
     pub fn new(disk: Arc<dyn LocalDisk>) -> Arc<Self> {
