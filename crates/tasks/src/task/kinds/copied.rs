@@ -76,12 +76,12 @@ impl<'a> Copying<'a> {
         if matches!(error.kind(), Kind::Cancelled | Kind::Exists) {
             return error;
         }
-        let mut way = item.to.parent();
-        while let Some(above) = way {
+        let above = item.to.as_typed().ancestors().skip(1).map(Location::from);
+        for above in above.take_while(|above| above.name().is_some()) {
             match self.targets().stat(&above) {
                 Ok(Some(found)) if found.kind == FileKind::Directory => break,
                 Ok(Some(_)) => return has_name(&above, "a file has the name of a directory"),
-                Ok(None) | Err(_) => way = above.parent(),
+                Ok(None) | Err(_) => {}
             }
         }
         error
