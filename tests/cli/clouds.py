@@ -54,18 +54,6 @@ class Cloud:
         said = {"x-ms-date": date, "x-ms-version": "2021-08-06"}
         _asked("PUT", url, **said, authorization=f"SharedKey {ACCOUNT}:{signature}")
 
-    def put(self, bucket: str, name: str, data: bytes) -> None:
-        """Make an object of Google's storage, whatever its name is."""
-        asked = f"uploadType=media&name={quote(name, safe='')}"
-        _asked("POST", f"{self.endpoint}/upload/storage/v1/b/{bucket}/o?{asked}", data)
-
-    def parts_left(self, bucket: str) -> list[str]:
-        """What is there of uploads that nobody completed: in Azure nobody sees that."""
-        if self.name != "gcs":
-            return []
-        url = f"{self.endpoint}/storage/v1/b/{bucket}/o?prefix={quote('.gristmill/')}"
-        return [item["name"] for item in json.loads(_asked("GET", url)).get("items", [])]
-
 
 @dataclass(frozen=True)
 class CloudBucket:
@@ -89,6 +77,18 @@ class CloudBucket:
         found = {name: base64.b64decode(text) for name, text in json.loads(done.stdout).items()}
         found.pop("_SUCCESS", None)
         return found
+
+    def put(self, key: str, data: bytes) -> None:
+        """Make an object of Google's storage, whatever its key is."""
+        asked = f"uploadType=media&name={quote(key, safe='')}"
+        _asked("POST", f"{self.cloud.endpoint}/upload/storage/v1/b/{self.name}/o?{asked}", data)
+
+    def uploads(self) -> list[str]:
+        """What is there of uploads that nobody completed: in Azure nobody sees that."""
+        if self.cloud.name != "gcs":
+            return []
+        url = f"{self.cloud.endpoint}/storage/v1/b/{self.name}/o?prefix={quote('.gristmill/')}"
+        return [item["name"] for item in json.loads(_asked("GET", url)).get("items", [])]
 
 
 ACCOUNT = "gristmill"

@@ -6,7 +6,7 @@ The servers are fake-gcs-server and Azurite, on this machine, started once for a
 import random
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,10 +14,8 @@ from tests.optional import or_missing
 
 from .clouds import ACCOUNT, Cloud, CloudBucket, serving_azure, serving_gcs
 from .harness import GRISTMILL, clean_environment, failure, only_object, report, run
+from .in_stores import MEMORIES, RUNS, begun, parts, sorts_as_on_a_disk
 from .resuming import Tree, killed_in_a_store
-
-#: So little memory, beside the parts that are uploaded, that 30 MB make runs.
-RUNS = ("--memory", "39M", "--workers", "2")
 
 KILLS = 2
 
@@ -36,46 +34,47 @@ def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
         yield cloud
 
 
-@pytest.fixture(params=["gcs", "azure"])
-def bucket(
-    request: pytest.FixtureRequest, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> CloudBucket:
-    """An empty bucket, for whoever has the environment of this test."""
-    cloud: Cloud = request.getfixturevalue(request.param)
+@pytest.fixture
+def make(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Cloud], CloudBucket]:
+    """Make an empty bucket, for whoever has the environment of this test, and nobody's home."""
     assert not home.exists()
-    for name, value in {**cloud.environment, "NO_PROXY": "127.0.0.1"}.items():
-        monkeypatch.setenv(name, value)
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
-    name = f"b{random.randrange(1 << 40):x}"
-    cloud.make_bucket(name)
-    return CloudBucket(cloud, name)
+
+    def made(cloud: Cloud) -> CloudBucket:
+        for name, value in {**cloud.environment, "NO_PROXY": "127.0.0.1"}.items():
+            monkeypatch.setenv(name, value)
+        name = f"b{random.randrange(1 << 40):x}"
+        cloud.make_bucket(name)
+        return CloudBucket(cloud, name)
+
+    return made
 
 
-def parts(folder: Path) -> Tree:
-    return {part.name: part.read_bytes() for part in folder.glob("part-*")}
+@pytest.fixture
+def in_gcs(gcs: Cloud, make: Callable[[Cloud], CloudBucket]) -> CloudBucket:
+    """An empty bucket of Google's storage."""
+    return make(gcs)
 
 
-@pytest.mark.parametrize(
-    "memory",
-    [("--memory", "400M"), RUNS, ("--memory", "64M", "--runner", "processes")],
-    ids=["memory", "runs", "processes"],
-)
+@pytest.fixture
+def in_azure(azure: Cloud, make: Callable[[Cloud], CloudBucket]) -> CloudBucket:
+    """An empty container of Azure."""
+    return make(azure)
+
+
+@pytest.fixture(params=["in_gcs", "in_azure"])
+def bucket(request: pytest.FixtureRequest) -> CloudBucket:
+    """An empty bucket of each."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.mark.parametrize("memory", MEMORIES.values(), ids=MEMORIES)
 def test_terasort(memory: tuple[str, ...], bucket: CloudBucket) -> None:
-    run("teragen", "300k", "in", "--files", "2", "--no-sync")
-    run("terasort", "in", "out", "--partitions", "3", "--no-sync")
-    run("teragen", "300k", bucket.url("deep/in"), "--files", "2")
-    assert bucket.objects("deep/in") == parts(Path("in"))
-    command = ["terasort", bucket.url("deep/in"), bucket.url("out"), *memory, "--partitions", "3"]
-    run(*command)
-    assert bucket.objects("out") == parts(Path("out"))
-    assert "exists" in failure(*command)
-    run(*command, "--overwrite")
-    assert bucket.objects("out") == parts(Path("out"))
-    found = report("teravalidate", bucket.url("out"), "--against", bucket.url("deep/in"))
-    assert found["records"] == 300_000
-    assert bucket.cloud.parts_left(bucket.name) == []
+    sorts_as_on_a_disk(memory, bucket)
 
 
 NAMES = ("plain", "a b", "ü+%#?&=", "q'\"<>", "a,b;c:d", "-", "%2F", "x" * 200)
@@ -103,19 +102,18 @@ def test_a_tree_there_and_back(bucket: CloudBucket) -> None:
     run("cp", "tree/", bucket.url("tree"), "--update", "--delete")
     run("cp", bucket.url("tree"), "again")
     assert whole_tree(Path("again/tree")) == whole_tree(Path("tree"))
-    assert bucket.cloud.parts_left(bucket.name) == []
+    assert bucket.uploads() == []
 
 
-def test_no_key_leads_out_of_the_target_or_is_left_out(gcs: Cloud, bucket: CloudBucket) -> None:
-    if bucket.cloud is not gcs:
-        return
+def test_no_key_leads_out_of_the_target_or_is_left_out(in_gcs: CloudBucket) -> None:
+    bucket = in_gcs
     for name in ("in/fine", "in/../../out", "in/./dot"):
-        gcs.put(bucket.name, name, b"x")
+        bucket.put(name, b"x")
     Path("deep/target").mkdir(parents=True)
     assert "no directory can have" in failure("cp", bucket.url("in/"), "deep/target", status=1)
     run("cp", bucket.url("in/"), "deep/target", "--ignore-failures", status=1)
     assert list(whole_tree(Path("deep"))) == ["target/fine"]
-    gcs.put(bucket.name, "slashes//two", b"x")
+    bucket.put("slashes//two", b"x")
     assert "no empty names" in failure("cp", bucket.url("slashes/"), "deep/target", status=1)
 
 
@@ -137,7 +135,7 @@ def test_a_file_of_many_parts(bucket: CloudBucket) -> None:
     assert found["records"] == 2_800_000
     run("teragen", "2800k", "in", "--files", "1", "--no-sync")
     assert report("teravalidate", "in", status=1)["checksum"] == found["checksum"]
-    assert bucket.cloud.parts_left(bucket.name) == []
+    assert bucket.uploads() == []
 
 
 def test_requests_that_fail_are_made_again(bucket: CloudBucket) -> None:
@@ -161,19 +159,7 @@ def test_killed_and_resumed(seed: int, bucket: CloudBucket, home: Path) -> None:
     assert killed > 0
     found = report("teravalidate", bucket.url("out"), "--against", bucket.url("in"))
     assert found["records"] == 300_000
-    assert bucket.cloud.parts_left(bucket.name) == []
-
-
-def begun(*command: str | Path) -> subprocess.Popen[str]:
-    """Start a job; some of its requests are refused, or lose their reply."""
-    faults = f"refused=0.08,lost=0.05,seed={random.randrange(1 << 20)}"
-    return subprocess.Popen(
-        [GRISTMILL, *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=clean_environment(GRISTMILL_OBJECTS_FAULTS=faults),
-    )
+    assert bucket.uploads() == []
 
 
 def test_python_and_streaming_read_and_write(bucket: CloudBucket) -> None:
@@ -225,11 +211,9 @@ def test_what_is_not_there_is_named(bucket: CloudBucket) -> None:
     assert "names no bucket" in failure("sort", f"{bucket.cloud.scheme}:///a", status=2)
 
 
-def test_no_text_shows_a_secret(azure: Cloud, bucket: CloudBucket, home: Path) -> None:
-    if bucket.cloud is not azure:
-        return
+def test_no_text_shows_a_secret(in_azure: CloudBucket, home: Path) -> None:
     Path("in.txt").write_text("b\na\n")
-    secret = azure.secret
+    bucket, secret = in_azure, in_azure.cloud.secret
     signed = {"AZURE_STORAGE_KEY": "", "AZURE_STORAGE_SAS_TOKEN": f"sig={secret}&sp=r"}
     wrong = {"AZURE_STORAGE_KEY": secret[:-4] + "AAAA"}
     said = []

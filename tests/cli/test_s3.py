@@ -3,7 +3,6 @@
 The server is versitygw, on this machine, started once for all tests.
 """
 
-import random
 import shutil
 import signal
 import subprocess
@@ -12,40 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from .harness import GRISTMILL, clean_environment, failure, only_object, report, run
+from .harness import GRISTMILL, failure, only_object, report, run
+from .in_stores import MEMORIES, RUNS, begun, parts, sorts_as_on_a_disk
 from .own_code import Bench
-from .resuming import Tree, killed_in_a_store
+from .resuming import killed_in_a_store
 from .s3_server import Bucket, Server
-
-#: So little memory, beside the parts that are uploaded, that 30 MB make runs.
-RUNS = ("--memory", "39M", "--workers", "2")
 
 KILLS = 4
 
 
-def parts(folder: Path) -> Tree:
-    return {part.name: part.read_bytes() for part in folder.glob("part-*")}
-
-
-@pytest.mark.parametrize(
-    "memory",
-    [("--memory", "400M"), RUNS, ("--memory", "64M", "--runner", "processes")],
-    ids=["memory", "runs", "processes"],
-)
+@pytest.mark.parametrize("memory", MEMORIES.values(), ids=MEMORIES)
 def test_terasort(memory: tuple[str, ...], bucket: Bucket) -> None:
-    run("teragen", "300k", "in", "--files", "2", "--no-sync")
-    run("terasort", "in", "out", "--partitions", "3", "--no-sync")
-    run("teragen", "300k", bucket.url("deep/in"), "--files", "2")
-    assert bucket.objects("deep/in") == parts(Path("in"))
-    command = ["terasort", bucket.url("deep/in"), bucket.url("out"), *memory, "--partitions", "3"]
-    run(*command)
-    assert bucket.objects("out") == parts(Path("out"))
-    assert "exists" in failure(*command)
-    run(*command, "--overwrite")
-    assert bucket.objects("out") == parts(Path("out"))
-    found = report("teravalidate", bucket.url("out"), "--against", bucket.url("deep/in"))
-    assert found["records"] == 300_000
-    assert bucket.uploads() == []
+    sorts_as_on_a_disk(memory, bucket)
 
 
 @pytest.mark.parametrize("files", [200, 2], ids=["small", "large"])
@@ -311,18 +288,6 @@ def test_killed_at_any_moment(job: str, bucket: Bucket, home: Path) -> None:
     killed_in_a_store(begun, [*command, "--history"], home, kills=KILLS)
     assert bucket.objects("out") == parts(Path("out"))
     assert bucket.uploads() == []
-
-
-def begun(*command: str | Path) -> subprocess.Popen[str]:
-    """Start a job; some of its requests are refused, or lose their reply."""
-    faults = f"refused=0.08,lost=0.05,seed={random.randrange(1 << 20)}"
-    return subprocess.Popen(
-        [GRISTMILL, *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        env=clean_environment(GRISTMILL_OBJECTS_FAULTS=faults),
-    )
 
 
 def test_a_job_that_fails_or_is_ended_leaves_no_object_and_no_upload(bucket: Bucket) -> None:

@@ -18,8 +18,9 @@
 //! Decision: docs/decisions/decimal-sums.md.
 
 use super::decimal_digits::DecimalDigits;
+use super::mean::MeanSum;
 use super::sum::small_int;
-use super::{add_counts, bad_state, no_number, split_unsigned};
+use super::{bad_state, no_number};
 use crate::Result;
 use crate::value::cell_number::{CellNumber, LongNumber, POWERS, SHORT_DIGITS};
 use crate::value::decimal::DIGITS_MAX;
@@ -60,25 +61,6 @@ impl Default for DecimalSum {
 }
 
 impl DecimalSum {
-    pub(super) fn heap_bytes(&self) -> usize {
-        match self {
-            DecimalSum::Short { .. } => 0,
-            DecimalSum::Long(long) => {
-                size_of::<LongTotals>() + long.totals.capacity() * size_of::<(i64, i128)>()
-            }
-        }
-    }
-
-    /// Adds an integer of 64 bits, or a decimal as it is written.
-    #[inline]
-    pub(super) fn add(&mut self, value: &[u8], aggregate: &str) -> Result<()> {
-        if self.adds(value)? {
-            Ok(())
-        } else {
-            Err(no_number(aggregate, value))
-        }
-    }
-
     /// Adds a value, or says that it is none that a sum or its state can hold.
     #[inline]
     fn adds(&mut self, value: &[u8]) -> Result<bool> {
@@ -135,31 +117,6 @@ impl DecimalSum {
         }
     }
 
-    pub(super) fn merge(&mut self, other: &[u8]) -> Result<()> {
-        if let [SHORT, scale, mantissa @ ..] = other
-            && let Ok(mantissa) = mantissa.try_into()
-            && usize::from(*scale) <= SHORT_DIGITS
-        {
-            self.add_short(i64::from_be_bytes(mantissa), *scale);
-            return Ok(());
-        }
-        if self.adds(other)? {
-            Ok(())
-        } else {
-            Err(bad_state("a sum is not a number"))
-        }
-    }
-
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
-        match self {
-            DecimalSum::Short { mantissa, scale } => write_short(*mantissa, *scale, out),
-            DecimalSum::Long(long) => match long.special_word() {
-                Some(word) => exact::write_decimal(out, word),
-                None => write_digits(&long.digits(), out),
-            },
-        }
-    }
-
     /// Appends the sum as a decimal that is written.
     pub(super) fn finish(&self, out: &mut Vec<u8>) {
         match self {
@@ -179,8 +136,52 @@ impl DecimalSum {
             DecimalSum::Long(long) => long.digits(),
         }
     }
+}
 
-    /// Appends the mean of so many values as a decimal that is written.
+impl MeanSum for DecimalSum {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            DecimalSum::Short { .. } => 0,
+            DecimalSum::Long(long) => {
+                size_of::<LongTotals>() + long.totals.capacity() * size_of::<(i64, i128)>()
+            }
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, value: &[u8], aggregate: &str) -> Result<()> {
+        if self.adds(value)? {
+            Ok(())
+        } else {
+            Err(no_number(aggregate, value))
+        }
+    }
+
+    fn merge(&mut self, other: &[u8]) -> Result<()> {
+        if let [SHORT, scale, mantissa @ ..] = other
+            && let Ok(mantissa) = mantissa.try_into()
+            && usize::from(*scale) <= SHORT_DIGITS
+        {
+            self.add_short(i64::from_be_bytes(mantissa), *scale);
+            return Ok(());
+        }
+        if self.adds(other)? {
+            Ok(())
+        } else {
+            Err(bad_state("a sum is not a number"))
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            DecimalSum::Short { mantissa, scale } => write_short(*mantissa, *scale, out),
+            DecimalSum::Long(long) => match long.special_word() {
+                Some(word) => exact::write_decimal(out, word),
+                None => write_digits(&long.digits(), out),
+            },
+        }
+    }
+
     fn finish_mean(&self, count: u64, out: &mut Vec<u8>) {
         match self {
             DecimalSum::Long(long) if let Some(word) = long.special_word() => {
@@ -336,48 +337,6 @@ fn carried(limbs: &mut [i128]) -> bool {
         (*limb, carry) = (whole.rem_euclid(LIMB), whole.div_euclid(LIMB));
     }
     carry < 0
-}
-
-/// A sum, and of how many values.
-#[derive(Debug, Clone, Default)]
-pub(super) struct DecimalMean {
-    count: u64,
-    sum: DecimalSum,
-}
-
-impl DecimalMean {
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.sum.heap_bytes()
-    }
-
-    #[inline]
-    pub(super) fn add(&mut self, value: &[u8], aggregate: &str) -> Result<()> {
-        self.sum.add(value, aggregate)?;
-        add_counts(&mut self.count, 1)
-    }
-
-    pub(super) fn merge(&mut self, other: &[u8]) -> Result<()> {
-        let (count, sum) = split_unsigned(other)?;
-        if count == 0 {
-            return Err(bad_state("a mean has no values"));
-        }
-        add_counts(&mut self.count, count)?;
-        self.sum.merge(sum)
-    }
-
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
-        if self.count > 0 {
-            write::unsigned(out, self.count);
-            self.sum.write(out);
-        }
-    }
-
-    pub(super) fn finish(&self, out: &mut Vec<u8>) {
-        match self.count {
-            0 => write::null(out),
-            count => self.sum.finish_mean(count, out),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod exact;
 mod extreme;
 mod extreme_cell;
 mod log;
+mod mean;
 mod name;
 mod several;
 mod sketch;
@@ -34,14 +35,15 @@ use crate::Result;
 use crate::value::write;
 use checked::{bad_state, check_value, check_whole, mismatch, no_number, split_unsigned};
 use count::{add_counts, merge_counts};
-use decimals::{DecimalMean, DecimalSum};
+use decimals::DecimalSum;
 use distinct::Distinct;
 use extreme::Extreme;
 use extreme_cell::ExtremeCell;
 use log::{Log, check_quantiles};
+use mean::{Mean, MeanSum};
 use several::Several;
 use sketch::Sketch;
-use sum::{Mean, Sum};
+use sum::Sum;
 
 /// What becomes of the values of a key.
 ///
@@ -136,10 +138,10 @@ pub struct AggregateState(Inner);
 enum Inner {
     Count(u64),
     Sum(Sum),
-    Mean(Mean),
+    Mean(Mean<Sum>),
     Extreme(Extreme),
     DecimalSum(DecimalSum),
-    DecimalMean(DecimalMean),
+    DecimalMean(Mean<DecimalSum>),
     ExtremeCell(ExtremeCell),
     Distinct(Distinct),
     Log(Log),
@@ -287,7 +289,7 @@ impl Aggregate {
             }
             Aggregate::ApproxDistinct => Inner::Sketch(Sketch::default()),
             Aggregate::DecimalSum => Inner::DecimalSum(DecimalSum::default()),
-            Aggregate::DecimalMean => Inner::DecimalMean(DecimalMean::default()),
+            Aggregate::DecimalMean => Inner::DecimalMean(Mean::default()),
             Aggregate::CellMin | Aggregate::CellMax => Inner::ExtremeCell(ExtremeCell::default()),
             Aggregate::SkipNone(inner) => return inner.empty(),
             Aggregate::Several(_) => Inner::Several(Several::default()),

@@ -1,4 +1,4 @@
-//! Sums and means.
+//! Sums, of which means are made.
 //!
 //! ```text
 //!   sum    an integer's encoding | a double's | 30, flags, lowest limb, magnitude     the first that can say it exactly
@@ -9,7 +9,8 @@
 //! state is the double that the sum is; there is one NaN.
 
 use super::exact::{Exact, ExactDigits, LIMBS_MAX, UNIT_LIMB};
-use super::{add_counts, bad_state, check_whole, no_number, split_unsigned};
+use super::mean::MeanSum;
+use super::{bad_state, check_whole, no_number};
 use crate::value::{Token, ValueReader, one_nan, write};
 use crate::{Error, Kind, Result};
 
@@ -45,33 +46,6 @@ impl Default for Sum {
 }
 
 impl Sum {
-    pub(super) fn heap_bytes(&self) -> usize {
-        match self {
-            Sum::Int(_) | Sum::Float(_) => 0,
-            Sum::Big(big) => size_of::<Big>() + big.exact.heap_bytes(),
-        }
-    }
-
-    #[inline]
-    pub(super) fn add(&mut self, value: &[u8], aggregate: &str) -> Result<()> {
-        if let Some(int) = small_int(value) {
-            self.add_int(int);
-            return Ok(());
-        }
-        let mut reader = ValueReader::new(value);
-        let token = reader.token()?;
-        if reader.position() != value.len() {
-            check_whole(value)?;
-        }
-        match token {
-            Some(Token::Int(int)) => self.add_int(int),
-            Some(Token::Boolean(boolean)) => self.add_int(boolean.into()),
-            Some(token) if self.add_token(&token) => {}
-            _ => return Err(no_number(aggregate, value)),
-        }
-        Ok(())
-    }
-
     /// Adds a number, or says that it is none that a sum or its state can hold.
     fn add_token(&mut self, token: &Token<'_>) -> bool {
         match token {
@@ -131,42 +105,6 @@ impl Sum {
         }
     }
 
-    #[inline]
-    pub(super) fn merge(&mut self, other: &[u8]) -> Result<()> {
-        if let Some(int) = small_int(other) {
-            self.add_int(int);
-            return Ok(());
-        }
-        if let [EXACT, flags, low, magnitude @ ..] = other {
-            let low = usize::from(*low);
-            if *flags > (FLOAT | NEGATIVE) || low + magnitude.len().div_ceil(4) > LIMBS_MAX {
-                return Err(bad_state("a sum has unknown flags or too many digits"));
-            }
-            let big = self.big();
-            big.float |= flags & FLOAT != 0;
-            if !big.float && low < UNIT_LIMB {
-                return Err(bad_state("a sum of integers has digits after the point"));
-            }
-            big.exact
-                .add_magnitude(magnitude, low, flags & NEGATIVE != 0);
-            return Ok(());
-        }
-        let mut reader = ValueReader::new(other);
-        match reader.token()? {
-            Some(token) if reader.position() == other.len() && self.add_token(&token) => Ok(()),
-            _ => Err(bad_state("a sum is not a number")),
-        }
-    }
-
-    #[inline]
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
-        match self {
-            Sum::Int(int) => write::int(out, *int),
-            Sum::Float(double) => write::double(out, one_nan(*double)),
-            Sum::Big(big) => big.write(out),
-        }
-    }
-
     pub(super) fn finish(&self, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Sum::Big(big) if big.special == 0.0 => {
@@ -199,6 +137,75 @@ impl Sum {
             Sum::Big(big) if big.special != 0.0 => one_nan(big.special),
             _ => self.clone().big().exact.digits().double_of_quotient(count),
         }
+    }
+}
+
+impl MeanSum for Sum {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Sum::Int(_) | Sum::Float(_) => 0,
+            Sum::Big(big) => size_of::<Big>() + big.exact.heap_bytes(),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, value: &[u8], aggregate: &str) -> Result<()> {
+        if let Some(int) = small_int(value) {
+            self.add_int(int);
+            return Ok(());
+        }
+        let mut reader = ValueReader::new(value);
+        let token = reader.token()?;
+        if reader.position() != value.len() {
+            check_whole(value)?;
+        }
+        match token {
+            Some(Token::Int(int)) => self.add_int(int),
+            Some(Token::Boolean(boolean)) => self.add_int(boolean.into()),
+            Some(token) if self.add_token(&token) => {}
+            _ => return Err(no_number(aggregate, value)),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn merge(&mut self, other: &[u8]) -> Result<()> {
+        if let Some(int) = small_int(other) {
+            self.add_int(int);
+            return Ok(());
+        }
+        if let [EXACT, flags, low, magnitude @ ..] = other {
+            let low = usize::from(*low);
+            if *flags > (FLOAT | NEGATIVE) || low + magnitude.len().div_ceil(4) > LIMBS_MAX {
+                return Err(bad_state("a sum has unknown flags or too many digits"));
+            }
+            let big = self.big();
+            big.float |= flags & FLOAT != 0;
+            if !big.float && low < UNIT_LIMB {
+                return Err(bad_state("a sum of integers has digits after the point"));
+            }
+            big.exact
+                .add_magnitude(magnitude, low, flags & NEGATIVE != 0);
+            return Ok(());
+        }
+        let mut reader = ValueReader::new(other);
+        match reader.token()? {
+            Some(token) if reader.position() == other.len() && self.add_token(&token) => Ok(()),
+            _ => Err(bad_state("a sum is not a number")),
+        }
+    }
+
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Sum::Int(int) => write::int(out, *int),
+            Sum::Float(double) => write::double(out, one_nan(*double)),
+            Sum::Big(big) => big.write(out),
+        }
+    }
+
+    fn finish_mean(&self, count: u64, out: &mut Vec<u8>) {
+        write::double(out, self.mean(count));
     }
 }
 
@@ -254,46 +261,4 @@ fn exact_sum(a: f64, b: f64) -> Option<f64> {
     let part = sum - a;
     let error = (a - (sum - part)) + (b - part);
     (sum.is_finite() && error == 0.0).then_some(sum)
-}
-
-/// A sum, and of how many values.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Mean {
-    count: u64,
-    sum: Sum,
-}
-
-impl Mean {
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.sum.heap_bytes()
-    }
-
-    #[inline]
-    pub(super) fn add(&mut self, value: &[u8], aggregate: &str) -> Result<()> {
-        self.sum.add(value, aggregate)?;
-        add_counts(&mut self.count, 1)
-    }
-
-    pub(super) fn merge(&mut self, other: &[u8]) -> Result<()> {
-        let (count, sum) = split_unsigned(other)?;
-        if count == 0 {
-            return Err(bad_state("a mean has no values"));
-        }
-        add_counts(&mut self.count, count)?;
-        self.sum.merge(sum)
-    }
-
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
-        if self.count > 0 {
-            write::unsigned(out, self.count);
-            self.sum.write(out);
-        }
-    }
-
-    pub(super) fn finish(&self, out: &mut Vec<u8>) {
-        match self.count {
-            0 => write::null(out),
-            count => write::double(out, self.sum.mean(count)),
-        }
-    }
 }

@@ -16,6 +16,7 @@ mod call;
 pub mod directory;
 pub mod faults;
 pub mod gcs;
+mod identity;
 mod listing;
 pub mod part_uploader;
 pub mod retry;

@@ -15,14 +15,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
+use object_store::CredentialProvider;
 use object_store::azure::{
     AzureAccessKey, AzureConfigKey as Key, AzureCredential, MicrosoftAzureBuilder, split_sas,
 };
-use object_store::{ClientOptions, CredentialProvider, RetryConfig};
 
-use crate::net::http_client::{HttpClient, take_ring};
+use crate::net::http_client::HttpClient;
+use crate::objects::identity::{IDENTITY_LIMIT, asked_shortly, is_server, last_cause};
 use crate::store_kind::{OptionValues, ReadVariable, StoreOption};
 use gristmill_base::error::{Error, Kind, Result};
 
@@ -43,9 +43,6 @@ const IDENTITY: [(Key, &str); 6] = [
     (Key::UseAzureCli, "AZURE_USE_AZURE_CLI"),
 ];
 
-/// Who gives credentials is near, or not there.
-const IDENTITY_LIMIT: Duration = Duration::from_secs(10);
-
 /// How credentials are given, which are no options.
 pub const CREDENTIALS: &str = "set AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or \
     AZURE_STORAGE_CONNECTION_STRING, in the environment";
@@ -55,19 +52,11 @@ pub const ACCOUNT_OPTION: StoreOption =
 pub const ENDPOINT_OPTION: StoreOption = StoreOption::new(
     "azure_endpoint",
     "http://HOST:PORT or https://HOST:PORT, with the account behind it if the server wants that",
-    is_endpoint,
+    is_server,
 );
 
 fn is_account(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
-}
-
-/// Whether an address has no more than a server and a path: what else it may hold is a secret, or lost.
-fn is_endpoint(address: &str) -> bool {
-    let host = ["http://", "https://"]
-        .iter()
-        .find_map(|scheme| address.strip_prefix(scheme));
-    host.is_some_and(|host| !host.is_empty() && !host.contains(['@', '?', '#']))
 }
 
 /// An account, and who asks it.
@@ -129,7 +118,7 @@ impl AzureAccount {
             .or_else(|| get(ENDPOINT))
             .unwrap_or_else(usual);
         let endpoint = endpoint.trim_end_matches('/').to_owned();
-        if !is_endpoint(&endpoint) {
+        if !is_server(&endpoint) {
             let message = "the endpoint is not of the form http://HOST:PORT or https://HOST:PORT";
             return Err(Error::new(Kind::BadOption, "connect to the store", message)
                 .advise("set AZURE_STORAGE_ENDPOINT to such an address, or unset it"));
@@ -185,15 +174,7 @@ fn identity(
     account: &str,
     get: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Arc<dyn CredentialProvider<Credential = AzureCredential>>> {
-    take_ring();
-    let retries = RetryConfig {
-        max_retries: 3,
-        retry_timeout: IDENTITY_LIMIT,
-        ..RetryConfig::default()
-    };
-    let options = ClientOptions::new()
-        .with_connect_timeout(IDENTITY_LIMIT)
-        .with_timeout(IDENTITY_LIMIT);
+    let (retries, options) = asked_shortly(IDENTITY_LIMIT);
     let mut builder = MicrosoftAzureBuilder::new()
         .with_account(account)
         .with_container_name("none") // it must have one, and asks it for nothing
@@ -213,11 +194,7 @@ fn refused(message: &str) -> Error {
 }
 
 fn none_given(error: &object_store::Error) -> Error {
-    let mut cause: &dyn std::error::Error = error;
-    // What says why, and no more: a wrapper's text repeats that of what it wraps.
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
+    let cause = last_cause(error);
     refused(&format!("there are no credentials for Azure: {cause}"))
 }
 

@@ -11,12 +11,12 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
+use object_store::CredentialProvider;
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
-use object_store::{ClientOptions, CredentialProvider, RetryConfig};
 
-use crate::net::http_client::{HttpClient, take_ring};
+use crate::net::http_client::HttpClient;
+use crate::objects::identity::{IDENTITY_LIMIT, asked_shortly, is_server, last_cause};
 use crate::store_kind::{OptionValues, ReadVariable, StoreOption};
 use gristmill_base::error::{Error, Kind, Result};
 
@@ -25,9 +25,6 @@ pub const EMULATOR: &str = "STORAGE_EMULATOR_HOST";
 const FILE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 const GOOGLE: &str = "https://storage.googleapis.com";
 
-/// Who gives credentials is near, or not there.
-const IDENTITY_LIMIT: Duration = Duration::from_secs(10);
-
 /// How credentials are given, which are no options.
 pub const CREDENTIALS: &str = "set GOOGLE_APPLICATION_CREDENTIALS to a file of credentials, or run `gcloud auth \
     application-default login`";
@@ -35,15 +32,8 @@ pub const CREDENTIALS: &str = "set GOOGLE_APPLICATION_CREDENTIALS to a file of c
 pub const ENDPOINT_OPTION: StoreOption = StoreOption::new(
     "gcs_endpoint",
     "http://HOST:PORT or https://HOST:PORT",
-    is_endpoint,
+    is_server,
 );
-
-fn is_endpoint(address: &str) -> bool {
-    let host = ["http://", "https://"]
-        .iter()
-        .find_map(|scheme| address.strip_prefix(scheme));
-    host.is_some_and(|host| !host.is_empty() && !host.contains(['@', '?', '#', '/']))
-}
 
 type Provider = Arc<dyn CredentialProvider<Credential = GcpCredential>>;
 
@@ -81,7 +71,7 @@ impl GcsSite {
         };
         let endpoint = given.or(emulator).unwrap_or_else(|| GOOGLE.to_owned());
         let endpoint = endpoint.trim_end_matches('/').to_owned();
-        if !is_endpoint(&endpoint) {
+        if !is_server(&endpoint) {
             let message = "the endpoint is not of the form http://HOST:PORT or https://HOST:PORT";
             return Err(Error::new(Kind::BadOption, "connect to the store", message)
                 .advise("set STORAGE_EMULATOR_HOST to such an address, or unset it"));
@@ -108,15 +98,7 @@ impl GcsSite {
 
 /// Who gives credentials. Nothing is asked yet.
 fn identity(file: Option<&str>) -> Result<Provider> {
-    take_ring();
-    let retries = RetryConfig {
-        max_retries: 3,
-        retry_timeout: IDENTITY_LIMIT,
-        ..RetryConfig::default()
-    };
-    let options = ClientOptions::new()
-        .with_connect_timeout(IDENTITY_LIMIT)
-        .with_timeout(IDENTITY_LIMIT);
+    let (retries, options) = asked_shortly(IDENTITY_LIMIT);
     let mut builder = GoogleCloudStorageBuilder::new()
         .with_bucket_name("none") // it must have one, and asks it for nothing
         .with_retry(retries)
@@ -129,11 +111,7 @@ fn identity(file: Option<&str>) -> Result<Provider> {
 }
 
 fn none_given(error: &object_store::Error) -> Error {
-    let mut cause: &dyn std::error::Error = error;
-    // What says why, and no more: a wrapper's text repeats that of what it wraps.
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
+    let cause = last_cause(error);
     let message = format!("there are no credentials for Google's storage: {cause}");
     Error::new(Kind::Permission, "connect to the store", message).advise(CREDENTIALS)
 }

@@ -20,14 +20,14 @@ use std::time::Duration;
 use object_store::aws::{
     AmazonS3Builder, AmazonS3ConfigKey as Key, AwsCredential, AwsCredentialProvider,
 };
-use object_store::{ClientOptions, RetryConfig};
 
 use super::program::CredentialProgram;
 use super::renewed::Renewed;
 use super::services::Service;
 use super::temporary_credential::none;
-use crate::net::http_client::{HttpClient, TransportPolicy, take_ring};
+use crate::net::http_client::{HttpClient, TransportPolicy};
 use crate::net::trust::Bundle;
+use crate::objects::identity::{asked_shortly, last_cause};
 use gristmill_base::error::{Error, Result};
 
 /// The metadata of a machine are near, or not there.
@@ -103,15 +103,7 @@ impl CredentialProvider {
 }
 
 fn of_machine(endpoint: Option<&str>, region: &str) -> Result<AwsCredentialProvider> {
-    take_ring();
-    let retries = RetryConfig {
-        max_retries: 3,
-        retry_timeout: MACHINE_LIMIT,
-        ..RetryConfig::default()
-    };
-    let options = ClientOptions::new()
-        .with_connect_timeout(MACHINE_LIMIT)
-        .with_timeout(MACHINE_LIMIT);
+    let (retries, options) = asked_shortly(MACHINE_LIMIT);
     let mut builder = AmazonS3Builder::new()
         .with_bucket_name("none") // it must have one, and asks it for nothing
         .with_region(region)
@@ -127,10 +119,5 @@ fn of_machine(endpoint: Option<&str>, region: &str) -> Result<AwsCredentialProvi
 }
 
 fn of_store(error: &object_store::Error) -> Error {
-    let mut cause: &dyn std::error::Error = error;
-    // What says why, and no more: a wrapper's text repeats that of what it wraps.
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    none(&cause.to_string())
+    none(&last_cause(error))
 }

@@ -14,6 +14,7 @@ use super::profiles::{Profile, read_profile};
 use super::services::{Container, ContainerToken, Identity, Service};
 use super::temporary_credential::NO_CREDENTIALS;
 use crate::net::trust::Bundle;
+use crate::objects::identity::is_server;
 use crate::store_kind::{
     CONNECT_TIMEOUT, OptionValues, REQUEST_TIMEOUT, REQUESTS_AT_ONCE, ReadVariable, StoreOption,
 };
@@ -68,7 +69,7 @@ pub const OPTIONS: [StoreOption; 7] = [
 const ENDPOINT_OPTION: StoreOption = StoreOption::new(
     "endpoint",
     "http://HOST:PORT or https://HOST:PORT",
-    is_endpoint,
+    is_server,
 );
 const REGION_OPTION: StoreOption = StoreOption::new(
     "region",
@@ -107,14 +108,6 @@ fn addressing(text: &str) -> Option<Addressing> {
 
 fn is_region(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
-}
-
-/// Whether an address is that of a server and nothing more: what else it may hold is a secret, or lost.
-fn is_endpoint(address: &str) -> bool {
-    let host = ["http://", "https://"]
-        .iter()
-        .find_map(|scheme| address.strip_prefix(scheme));
-    host.is_some_and(|host| !host.is_empty() && !host.contains(['@', '?', '#']))
 }
 
 /// What the environment says of S3, and the options of a job.
@@ -226,7 +219,7 @@ impl S3Settings {
         };
         let aws = || format!("https://s3.{region}.amazonaws.com");
         let endpoint = own.unwrap_or_else(aws).trim_end_matches('/').to_owned();
-        if !is_endpoint(&endpoint) {
+        if !is_server(&endpoint) {
             let message = "the endpoint is not of the form http://HOST:PORT or https://HOST:PORT";
             return Err(
                 refuse(message).advise("set AWS_ENDPOINT_URL to such an address, or unset it")
@@ -285,7 +278,7 @@ impl S3Settings {
         };
         let aws = || format!("https://sts.{region}.amazonaws.com");
         let endpoint = self.first(STS).unwrap_or_else(aws);
-        if !is_endpoint(&endpoint) {
+        if !is_server(&endpoint) {
             let message =
                 "the endpoint of STS is not of the form http://HOST:PORT or https://HOST:PORT";
             let advice = "set AWS_ENDPOINT_URL_STS to such an address, or unset it";
