@@ -273,3 +273,10 @@ def test_killed_at_any_moment(home: Path, tmp_path: Path) -> None:
     killed = killed_again_and_again(["split", source, out, *options], home, took_s=took_s)
     assert tree(out) == tree(wanted)
     assert killed >= 1, "the job was over before it could be killed"
+
+
+def test_explain_does_not_say_how_many_files_there_will_be(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("city,n\nRome,1\nBern,2\n")
+    command = ("split", "--csv", "--by", "city", tmp_path / "in.csv", tmp_path / "out")
+    assert report("explain", *command)["parts"] == 0
+    assert "output       files as the records say" in run("explain", *command).stdout

@@ -87,7 +87,7 @@ pub struct Explanation {
     pub streams: Vec<String>,
     /// Records, where their length is known.
     pub records: Option<u64>,
-    /// Output files.
+    /// Output files; 0 where the data name them.
     pub parts: usize,
     /// Ranges of keys that are sorted or merged on their own; 0 if a hash divides them.
     pub buckets: usize,

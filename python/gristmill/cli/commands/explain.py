@@ -185,7 +185,8 @@ def _memory_head(plan: Plan) -> str:
 
 def _facts(plan: Plan) -> list[str]:
     records = "" if plan["records"] is None else f", {show_count(plan['records'], 'record')}"
-    files, parts = show_count(plan["files"], "file"), show_count(plan["parts"], "file")
+    files = show_count(plan["files"], "file")
+    parts = show_count(plan["parts"], "file") if plan["parts"] else "files as the records say"
     ranges = f", {show_count(plan['buckets'], 'range')} of keys" if plan["buckets"] else ""
     workers = show_count(plan["workers"], "worker")
     known = f"{show_bytes(plan['input_bytes'])} in {files}{records}"

@@ -46,9 +46,8 @@ pub(super) fn of_plan(
         None => String::new(),
     };
     let (parts, joined) = match spec.form {
-        OutputForm::Directory | OutputForm::NamedFiles(_) => {
-            (if reduces { partitions } else { splits }, "")
-        }
+        OutputForm::NamedFiles(_) => (0, ""),
+        OutputForm::Directory => (if reduces { partitions } else { splits }, ""),
         OutputForm::File | OutputForm::Stream(_) => {
             (1, "; what the tasks write is put together at the end")
         }
