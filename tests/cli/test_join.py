@@ -282,14 +282,52 @@ def test_left_rows_of_a_key_need_no_memory(tmp_path: Path) -> None:
     assert rows[:4] == [b"id,n,m", *(b"a,%060d,%d" % (0, n) for n in (1, 2, 3))]
     assert rows[-2:] == [b"a,%060d,3" % 199_999, b""]
     assert len(rows) == 600_002
-    # The other way round they would be held, unless nothing is joined to them.
-    error = failure("join", right, left, *options)
-    assert 'the right has 200000 rows of the key "a",' in error
-    assert "give the inputs in the other order" in error
+    # The other way round they are held, on disk.
+    joined = run("join", right, left, *options).stdout.encode().splitlines()
+    wanted = [b"a,%d,%060d" % (m, n) for m in (1, 2, 3) for n in range(200_000)]
+    assert joined == [b"id,m,n", *wanted]
     for how, text in (("semi", "id,m\na,1\na,2\na,3\n"), ("anti", "id,m\n")):
         assert run("join", right, left, *options, "--how", how).stdout == text
     right.write_text("id,m\nb,1\n")
     assert run("join", right, left, *options, "--how", "left").stdout == "id,m,n\nb,1,\n"
+
+
+@pytest.mark.parametrize("how", ["inner", "full", "right"])
+def test_rows_of_a_key_that_no_memory_has_room_for(how: str, tmp_path: Path) -> None:
+    """Two inputs have more rows of a key than fit; of one of them the left has no such key."""
+    a, lone = 30_000, 40_000
+    (tmp_path / "left").write_text(
+        "id,l\n" + "".join(f"{key},{n}\n" for key in "ca" for n in range(2))
+    )
+    (tmp_path / "two").write_text("id,t\n" + "".join(f"a,{n:0200}\n" for n in range(a)) + "c,1\n")
+    rows = "".join(f"b,{n:0200}\n" for n in range(lone))
+    (tmp_path / "three").write_text("id,u\na,1\nd,2\na,\n" + rows)
+    inputs = [tmp_path / name for name in ("left", "two", "three")]
+    out = tmp_path / "out"
+    run(
+        "join",
+        *inputs,
+        "-o",
+        out,
+        "--csv",
+        "--by",
+        "id",
+        "--how",
+        how,
+        "--sorted",
+        "--workers",
+        "1",
+        "--memory",
+        "24M",
+    )
+    wanted = ["id,l,t,u"]
+    wanted += [f"a,{n},{t:0200},{u}" for n in range(2) for t in range(a) for u in ("1", "")]
+    if how != "inner":
+        wanted += [f"b,,,{n:0200}" for n in range(lone)]
+        wanted += [f"c,{n},1," for n in range(2)] if how == "full" else []
+        wanted += ["d,,,2"]
+    assert out.read_text().splitlines() == wanted
+    assert names(tmp_path) == ["left", "out", "three", "two"]
 
 
 def test_it_can_be_stopped_within_a_key(tmp_path: Path) -> None:

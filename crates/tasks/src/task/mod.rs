@@ -68,7 +68,7 @@ pub use user::{
     FirstRecords, FirstWanted, InputRanges, KeySelection, LEFT_OUT, LargestGroup, LetterCase,
     LineKeys, Mapper, NOT_DECODED, NativeExecutor, NativeSplit, NextRecord, NodeEnvironment,
     ON_AGENT, Operator, OutputLine, Pairs, PartFiles, PartMapper, ProcessPoolExecutor, RETRY,
-    RecordForm, Records, Reducer, Regrouper, SIDE_BYTES, SplitData, UserAttemptSpec,
+    RecordForm, Records, Reducer, Regrouper, SIDE_BYTES, ScratchFile, SplitData, UserAttemptSpec,
     UserTaskExecutor, UserTaskFile, UserTaskKind, UserTaskReport, UserTaskSplit, feed_of,
     group_mark, key_types, place_of, read_records, streaming, too_many_files,
 };

@@ -1,48 +1,69 @@
-//! The rows of one key that one input has: those that fit in memory.
+//! The rows of one key that one input has: all in memory, or in blocks on disk, of which one is in memory.
+//!
+//! ```text
+//!   take take take ... │ seal │ first next next ... first next ... │ clear
+//! ```
+//!
+//! Who goes through rows that are on disk writes each of them into the output: no more is read than is written.
 
-use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
-use gristmill_base::value::{Token, ValueReader};
+use std::ops::Range;
 
-/// Characters of a cell that an error shows.
-const SHOWN_CHARS: usize = 80;
+use gristmill_base::error::Result;
+use gristmill_tasks::task::{PartFiles, ScratchFile};
 
-/// Rows, one behind another.
+/// Bytes that say how long a row is.
+const LENGTH_BYTES: usize = 4;
+
+/// Rows, in the order of their input.
 pub(super) struct HeldRows {
-    /// Their bytes, and where those of each row end.
-    cells: Vec<u8>,
-    ends: Vec<usize>,
-    /// All rows, also those that are not held, and their bytes.
+    /// Rows, each behind its length: all of them, or those of the present block.
+    block: Vec<u8>,
+    /// Where the present row lies in it.
+    row: Range<usize>,
+    /// The present block's number, where there is a file.
+    number: usize,
+    /// The blocks, where they are several.
+    file: Option<ScratchFile>,
     rows: u64,
-    bytes: u64,
+    /// Bytes that a block may have, unless it is one row.
     room: usize,
 }
 
 impl HeldRows {
-    /// None yet; it may take so many bytes of memory.
+    /// None yet; they may take so many bytes of memory.
     pub(super) fn within(memory: usize) -> Self {
         HeldRows {
-            cells: Vec::new(),
-            ends: Vec::new(),
+            block: Vec::new(),
+            row: 0..0,
+            number: 0,
+            file: None,
             rows: 0,
-            bytes: 0,
             room: memory / 2, // a vector that grows has room for twice of what is in it
         }
     }
 
     pub(super) fn clear(&mut self) {
-        self.cells.clear();
-        self.ends.clear();
-        (self.rows, self.bytes) = (0, 0);
+        self.block.clear();
+        self.row = 0..0;
+        (self.number, self.rows) = (0, 0);
+        self.file = None;
     }
 
-    /// Takes a row, and holds it if all before are held, and there is room.
-    pub(super) fn take(&mut self, cells: &[u8]) {
-        self.rows += 1;
-        self.bytes += (cells.len() + size_of::<usize>()) as u64;
-        if self.are_all() {
-            self.cells.extend_from_slice(cells);
-            self.ends.push(self.cells.len());
+    /// Takes a row. What does not fit in memory goes to a scratch file of the part.
+    pub(super) fn take(&mut self, row: &[u8], part: &mut PartFiles) -> Result<()> {
+        if self.block.len() + LENGTH_BYTES + row.len() > self.room && !self.block.is_empty() {
+            let file = match &mut self.file {
+                Some(file) => file,
+                None => self.file.insert(part.scratch_file()?),
+            };
+            file.append(&self.block)?;
+            self.block.clear();
         }
+        self.block
+            .extend_from_slice(&(row.len() as u32).to_ne_bytes());
+        self.block.extend_from_slice(row);
+        self.rows += 1;
+        Ok(())
     }
 
     /// Counts a row whose bytes nobody asks for.
@@ -50,80 +71,63 @@ impl HeldRows {
         self.rows += 1;
     }
 
+    /// All rows are taken.
+    pub(super) fn seal(&mut self) -> Result<()> {
+        if let Some(file) = &mut self.file {
+            self.number = file.len();
+            file.append(&self.block)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// How many are held.
-    pub(super) fn len(&self) -> usize {
-        self.ends.len()
+    /// Goes to the first row, if there is one.
+    pub(super) fn first(&mut self) -> Result<()> {
+        if self.number > 0 {
+            self.load(0)?;
+        }
+        self.row = 0..0;
+        self.step();
+        Ok(())
     }
 
-    /// A row that is held, by its number in the order of the input.
+    /// Goes to the next row; false behind the last.
     #[inline]
-    pub(super) fn get(&self, number: usize) -> &[u8] {
-        let end = |number: usize| self.ends.get(number).copied().unwrap_or_default();
-        let start = number.checked_sub(1).map_or(0, end);
-        self.cells.get(start..end(number)).unwrap_or_default()
+    pub(super) fn next(&mut self) -> Result<bool> {
+        Ok(self.step() || (self.file.is_some() && self.load(self.number + 1)? && self.step()))
     }
 
-    /// Whether all rows are held.
-    fn are_all(&self) -> bool {
-        self.bytes <= self.room as u64
+    /// The present row.
+    #[inline]
+    pub(super) fn get(&self) -> &[u8] {
+        self.block.get(self.row.clone()).unwrap_or_default()
     }
 
-    /// Fails unless all are held, which are `whose` and have this key.
-    pub(super) fn check(&self, whose: &str, key: &[u8]) -> Result<()> {
-        match self.are_all() {
-            true => Ok(()),
-            false => Err(self.too_many(whose, key)),
-        }
+    /// Goes to the next row of the block; false behind the last.
+    #[inline]
+    fn step(&mut self) -> bool {
+        let rest = self.block.get(self.row.end..).unwrap_or_default();
+        let Some((length, _)) = rest.split_first_chunk::<LENGTH_BYTES>() else {
+            return false;
+        };
+        let start = self.row.end + LENGTH_BYTES;
+        self.row = start..start + u32::from_ne_bytes(*length) as usize;
+        true
     }
 
+    /// Reads the block of a number; false where there is none.
     #[cold]
-    fn too_many(&self, whose: &str, key: &[u8]) -> Error {
-        let (rows, key) = (self.rows, shown(key));
-        let (bytes, room) = (show_bytes(self.bytes), show_bytes(self.room as u64));
-        let message = format!(
-            "{whose} has {rows} rows of the key {key}, which are held in memory: they take {bytes}, and a worker has room for {room}"
-        );
-        Error::new(Kind::Memory, "join a key", message).advise_options(
-            "give more {}, or fewer {}; or give the inputs in the other order, as rows of the left are not held",
-            [JobOption::Memory.named(), JobOption::Workers.named()],
-        )
-    }
-}
-
-/// The cells of a key, for people.
-fn shown(key: &[u8]) -> String {
-    let (mut cells, mut key) = (Vec::new(), ValueReader::new(key));
-    while let Ok(Some(token)) = key.token() {
-        if let Token::Bytes(cell) = token {
-            let cell = String::from_utf8_lossy(&cell);
-            let cell: String = cell.chars().take(SHOWN_CHARS).collect();
-            cells.push(format!("{cell:?}"));
+    fn load(&mut self, number: usize) -> Result<bool> {
+        let Some(file) = &self.file else {
+            return Ok(false);
+        };
+        if !file.read(number, &mut self.block)? {
+            return Ok(false);
         }
-    }
-    cells.join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_are_held_as_long_as_all_fit() {
-        let mut held = HeldRows::within(40);
-        held.take(b"ab");
-        held.take(b"");
-        assert_eq!((held.get(0), held.get(1)), (&b"ab"[..], &b""[..]));
-        assert!(held.check("the right", b"").is_ok());
-        held.take(b"c");
-        held.take(b"");
-        assert_eq!((held.len(), held.rows), (2, 4));
-        let error = held.check("the right", b"").unwrap_err().to_string();
-        assert!(error.contains("the right has 4 rows"), "{error}");
-        held.clear();
-        assert!(held.are_all() && held.is_empty() && held.ends.is_empty());
+        (self.number, self.row) = (number, 0..0);
+        Ok(true)
     }
 }

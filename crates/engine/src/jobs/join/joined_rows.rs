@@ -29,15 +29,6 @@ impl JoinRows {
         self.absent.get(input).map_or(&[], Vec::as_slice)
     }
 
-    /// What an error calls an input.
-    pub(super) fn name_of(&self, input: usize) -> String {
-        match (input, self.inputs.len()) {
-            (0, _) => "the left".to_owned(),
-            (1, 2) => "the right".to_owned(),
-            _ => format!("input {}", input + 1),
-        }
-    }
-
     /// Writes a key as it stands in rows, where these do not keep theirs.
     pub(super) fn write_key(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {
         if self.selects || self.layout.keeps_key {

@@ -11,7 +11,7 @@
 //!
 //! Where all inputs but the left are small, map tasks hold them, and the output is in the order of the left (small_sides.rs).
 //!
-//! The rule that must hold: memory has the rows of one key at most, and no left row but the present one.
+//! The rule that must hold: memory has no left row but the present one; the others of its key that do not fit are on disk.
 
 mod held_rows;
 mod input;

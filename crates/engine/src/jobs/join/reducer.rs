@@ -5,7 +5,7 @@
 //!           LAST   the left          written as they come: for each, the rows of the second input, for each of these those of the third
 //! ```
 //!
-//! The rule that must hold: no left row is held but the present one.
+//! The rule that must hold: no left row is held but the present one, and of the others no more than memory has room for.
 
 use super::held_rows::HeldRows;
 use super::joined_rows::JoinRows;
@@ -24,18 +24,29 @@ pub(super) struct JoinReducer<'o> {
     join: &'o JoinRows,
     /// The rows of the inputs but the left, the second input's first.
     held: Vec<HeldRows>,
-    /// Whether there may be more pairs of the present key.
-    is_inside: bool,
+    /// What is done next.
+    step: Step,
     /// What becomes of left rows; `None` before the first.
     left: Option<FirstInput>,
     /// How the key is written.
     key: Vec<u8>,
     /// The row to write.
     row: Vec<u8>,
-    /// The row of each held input that is written next.
-    at: Vec<usize>,
     /// Rows written.
     rows: usize,
+}
+
+/// What is done next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// The first pair of the next key is taken.
+    Key,
+    /// The next pair of the key is taken.
+    Pair,
+    /// The left row of the present pair is written with the next rows of the others.
+    Left,
+    /// There are no more pairs, and rows are written that begin with this input.
+    Unpaired(usize),
 }
 
 /// The first input whose rows of a key are written, if any are.
@@ -48,11 +59,10 @@ impl<'o> JoinReducer<'o> {
         JoinReducer {
             join,
             held: held.collect(),
-            is_inside: false,
+            step: Step::Key,
             left: None,
             key: Vec::new(),
             row: Vec::new(),
-            at: vec![0; others],
             rows: 0,
         }
     }
@@ -60,23 +70,31 @@ impl<'o> JoinReducer<'o> {
 
 impl Reducer for JoinReducer<'_> {
     fn next(&mut self, groups: &mut MergedGroups, part: &mut PartFiles) -> Result<bool> {
-        if !self.is_inside {
+        if self.step == Step::Key {
             if !groups.next_group()? {
                 return Ok(false);
             }
             self.begin(groups.key())?;
         }
-        let (mut pairs, rows) = (0, self.rows);
-        while pairs + (self.rows - rows) < ROWS_A_STEP {
-            if !groups.next_pair()? {
-                self.is_inside = false;
-                self.end_key(groups.key(), part)?;
-                break;
-            }
-            pairs += 1;
-            match groups.order() {
-                [LAST] => self.take_left(groups, part)?,
-                order => self.hold(order, groups.value()),
+        let (mut pairs, end) = (0, self.rows + ROWS_A_STEP);
+        while pairs < ROWS_A_STEP && self.rows < end {
+            match self.step {
+                Step::Key => break,
+                Step::Pair if groups.next_pair()? => {
+                    pairs += 1;
+                    self.take(groups, part)?;
+                }
+                Step::Pair => self.end_pairs()?,
+                Step::Left => {
+                    if self.write_some(0, groups.value(), (part, end))? {
+                        self.step = Step::Pair;
+                    }
+                }
+                Step::Unpaired(first) => {
+                    if self.write_some(first, &[], (part, end))? {
+                        self.step = Step::Key;
+                    }
+                }
             }
         }
         Ok(true)
@@ -86,120 +104,123 @@ impl Reducer for JoinReducer<'_> {
 impl JoinReducer<'_> {
     fn begin(&mut self, key: &[u8]) -> Result<()> {
         self.held.iter_mut().for_each(HeldRows::clear);
-        (self.is_inside, self.left) = (true, None);
+        (self.step, self.left) = (Step::Pair, None);
         self.key.clear();
         self.join.write_key(key, &mut self.key)
     }
 
-    fn hold(&mut self, order: &[u8], row: &[u8]) {
-        let number = order.first().map_or(0, |order| usize::from(*order) - 1);
-        let Some(held) = self.held.get_mut(number) else {
-            return;
-        };
-        match self.join.selects {
-            true => held.count(),
-            false => held.take(row),
+    /// Takes the present pair.
+    fn take(&mut self, groups: &MergedGroups, part: &mut PartFiles) -> Result<()> {
+        match groups.order() {
+            [LAST] => self.take_left(groups.value(), part),
+            order => {
+                let number = order.first().map_or(0, |order| usize::from(*order) - 1);
+                match self.held.get_mut(number) {
+                    Some(held) if self.join.selects => held.count(),
+                    Some(held) => held.take(groups.value(), part)?,
+                    None => (),
+                }
+                Ok(())
+            }
         }
     }
 
-    /// The first input whose rows are written of this key, once all but the left are held.
-    fn first_input(&self, has_left: bool) -> FirstInput {
+    /// The first input whose rows are written of this key, now that all but the left are held.
+    fn first_input(&mut self, has_left: bool) -> Result<FirstInput> {
+        self.held.iter_mut().try_for_each(HeldRows::seal)?;
         let others = self.held.iter().map(|held| !held.is_empty());
         let has_rows = std::iter::once(has_left).chain(others);
-        self.join.wanted.first_input(has_rows)
+        Ok(self.join.wanted.first_input(has_rows))
     }
 
-    /// Writes what becomes of the present pair, a left row.
-    fn take_left(&mut self, groups: &MergedGroups, part: &mut PartFiles) -> Result<()> {
+    fn take_left(&mut self, row: &[u8], part: &mut PartFiles) -> Result<()> {
         let first = match self.left {
             Some(first) => first,
             None => {
-                let first = self.first_input(true);
-                if first == Some(0) && !self.join.selects {
-                    self.check(0, groups.key())?;
-                }
+                let first = self.first_input(true)?;
                 *self.left.insert(first)
             }
         };
         if first != Some(0) {
             return Ok(());
         }
-        match self.join.selects {
-            true => {
-                self.row.clear();
-                self.row.extend_from_slice(groups.value());
-                self.end_row(part)
-            }
-            false => self.write_all(0, groups.value(), part),
+        if self.join.selects {
+            self.row.clear();
+            self.row.extend_from_slice(row);
+            return self.end_row(part);
         }
+        self.step = Step::Left;
+        self.go_to_first(0)
     }
 
-    /// Writes the rows of a key that has none on the left, or whose left rows are left out.
-    fn end_key(&mut self, key: &[u8], part: &mut PartFiles) -> Result<()> {
+    /// All pairs of the key are taken: what is left are rows of a key that the left has not, or whose left rows are left out.
+    fn end_pairs(&mut self) -> Result<()> {
         let first = match self.left {
             Some(first) => first,
-            None => self.first_input(false),
+            None => self.first_input(false)?,
         };
         match first {
-            None | Some(0) => Ok(()),
+            None | Some(0) => {
+                self.step = Step::Key;
+                Ok(())
+            }
             Some(first) => {
-                self.check(first, key)?;
-                self.write_all(first, &[], part)
+                self.step = Step::Unpaired(first);
+                self.go_to_first(first)
             }
         }
     }
 
-    /// Fails unless all rows of the inputs from this one on are held.
-    fn check(&self, first: usize, key: &[u8]) -> Result<()> {
-        let written = self.held.iter().zip(1..).skip(first.saturating_sub(1));
-        for (held, input) in written {
-            held.check(&self.join.name_of(input), key)?;
-        }
-        Ok(())
+    /// Goes to the first rows of the inputs but the left, from this one on.
+    fn go_to_first(&mut self, first: usize) -> Result<()> {
+        let mut written = self.held.iter_mut().skip(first.saturating_sub(1));
+        written.try_for_each(HeldRows::first)
     }
 
-    /// Writes a left row, unless `first` is behind it, with each of the rows of the others from `first` on.
-    fn write_all(&mut self, first: usize, left: &[u8], part: &mut PartFiles) -> Result<()> {
-        self.at.fill(0);
-        loop {
+    /// Writes a left row, unless `first` is behind it, with the next rows of the others from `first` on, until so many rows are
+    /// written in all; says whether that was it.
+    fn write_some(
+        &mut self,
+        first: usize,
+        left: &[u8],
+        (part, end): (&mut PartFiles, usize),
+    ) -> Result<bool> {
+        while self.rows < end {
             let mut row = std::mem::take(&mut self.row);
             row.clear();
             let row_of = |input: usize| self.row_of(input, first, left);
             self.join.layout.write(&self.key, first, row_of, &mut row);
             self.row = row;
             self.end_row(part)?;
-            if !self.advance(first) {
-                return Ok(());
+            if !self.advance(first)? {
+                return Ok(true);
             }
         }
+        Ok(false)
     }
 
     /// The row of an input that is written next, or what stands for one.
     #[inline]
     fn row_of<'r>(&'r self, input: usize, first: usize, left: &'r [u8]) -> &'r [u8] {
-        let held = input
-            .checked_sub(1)
-            .map(|number| (self.held.get(number), self.at.get(number)));
-        match held {
+        match input.checked_sub(1).map(|number| self.held.get(number)) {
             _ if input < first => self.join.absent(input),
             None => left,
-            Some((Some(held), Some(at))) if !held.is_empty() => held.get(*at),
+            Some(Some(held)) if !held.is_empty() => held.get(),
             Some(_) => self.join.absent(input),
         }
     }
 
     /// Goes to the next rows of the others; false where all were written.
     #[inline]
-    fn advance(&mut self, first: usize) -> bool {
+    fn advance(&mut self, first: usize) -> Result<bool> {
         let begin = first.saturating_sub(1);
-        for (at, held) in self.at.iter_mut().zip(&self.held).skip(begin).rev() {
-            *at += 1;
-            if *at < held.len() {
-                return true;
+        for held in self.held.iter_mut().skip(begin).rev() {
+            if held.next()? {
+                return Ok(true);
             }
-            *at = 0;
+            held.first()?;
         }
-        false
+        Ok(false)
     }
 
     fn end_row(&mut self, part: &mut PartFiles) -> Result<()> {

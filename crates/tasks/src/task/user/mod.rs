@@ -31,6 +31,7 @@ mod operator;
 mod part_writer;
 mod processes;
 mod record_reader;
+mod scratch_file;
 pub(super) mod spec;
 mod split;
 pub mod streaming;
@@ -55,6 +56,7 @@ pub use operator::{
 pub use part_writer::{PartFiles, too_many_files};
 pub use processes::ProcessPoolExecutor;
 pub use record_reader::{LEFT_OUT, NOT_DECODED};
+pub use scratch_file::ScratchFile;
 pub use spec::{
     LargestGroup, UserAttemptSpec, UserTaskFile, UserTaskKind, UserTaskReport, feed_of,
 };

@@ -211,6 +211,7 @@ impl NativeExecutor {
             buffer_bytes: spec.buffer_bytes,
             header: self.operator.header().to_vec(),
             files_max: self.operator.files_max().unwrap_or(1),
+            scratch: (spec.places.clone(), format!("scratch-{}", spec.run_name())),
         });
         if let Some(name) = named {
             part.begin(name)?;

@@ -9,6 +9,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::scratch_file::ScratchFile;
 use super::spec::UserTaskFile;
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::io::sequential::Sequential;
@@ -24,6 +25,8 @@ pub struct PartFiles {
     whole: Vec<UserTaskFile>,
     /// Bytes of records so far, of all files.
     written: u64,
+    /// Scratch files so far.
+    scratch: u32,
 }
 
 /// Where files go, and what they have in common.
@@ -38,6 +41,8 @@ pub(super) struct FilePlace {
     pub(super) header: Vec<u8>,
     /// How many there may be.
     pub(super) files_max: u64,
+    /// Where scratch files may lie, in order, and what their names begin with.
+    pub(super) scratch: (Vec<PathBuf>, String),
 }
 
 impl PartFiles {
@@ -48,6 +53,7 @@ impl PartFiles {
             file: None,
             whole: Vec::new(),
             written: 0,
+            scratch: 0,
         }
     }
 
@@ -87,6 +93,17 @@ impl PartFiles {
         *records += 1;
         self.written += record.len() as u64;
         file.append(record)
+    }
+
+    /// A file for what the task has to read several times, and cannot hold. It is no part of the output.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn scratch_file(&mut self) -> Result<ScratchFile> {
+        let (places, name) = &self.place.scratch;
+        let name = format!("{name}-{}", self.scratch);
+        self.scratch += 1;
+        ScratchFile::create(&self.place.disk, places, &name)
     }
 
     fn end_file(&mut self) -> Result<()> {
@@ -130,6 +147,7 @@ mod tests {
             buffer_bytes: 1 << 16,
             header: b"h\n".to_vec(),
             files_max,
+            scratch: (vec!["/out".into()], "scratch".into()),
         })
     }
 
