@@ -44,8 +44,19 @@ def test_s3_and_back(bucket: Bucket, source: Path) -> None:
     done = report("cp", "s/", bucket.url("t"), "--update", "--delete")
     assert (done["counters"]["COPY"], done["counters"]["DELETED_FILES"]) == (1, 1)
     assert tree(bucket.folder / "t") == tree(source)
-    plan = run("explain", "cp", "s/", bucket.url("t")).stdout
-    assert f"output (s3://{bucket.name})" in plan
+    plan = report("explain", "cp", "s/", bucket.url("t"))
+    (output,) = plan["stores"]
+    # Short files take two requests, the long one an upload of three parts.
+    assert (output["place"], output["requests"]) == (f"s3://{bucket.name}", 2 * 303 + 7)
+
+
+def test_s3_that_is_busy_and_whose_replies_are_lost(bucket: Bucket, source: Path) -> None:
+    faults = {"GRISTMILL_OBJECTS_FAULTS": "throttled=0.05,lost=0.1,seed=4"}
+    run("cp", "s/", bucket.url("t"), "--verify", **faults)
+    assert tree(bucket.folder / "t") == tree(source)
+    run("cp", bucket.url("t/"), bucket.url("u"), **faults)
+    assert tree(bucket.folder / "u") == tree(source)
+    assert bucket.uploads() == []
 
 
 def test_s3_killed_and_run_again(bucket: Bucket, source: Path) -> None:

@@ -55,7 +55,7 @@ use self::mounts::SharedMount;
 use self::objects::part_uploader::PartUploader;
 use self::objects::{KeptPart, Object, Upload};
 pub use self::private::folder::LOCK;
-use gristmill_base::error::Result;
+use gristmill_base::error::{Error, Result};
 pub use gristmill_base::sys::BLOCK_BYTES;
 
 /// What a path leads to.
@@ -227,6 +227,12 @@ pub trait Publisher: OutputStore {
     /// [`has`](Self::has), and the bytes are those that were sent: read, in a place that cannot tell otherwise.
     fn verify_bytes(&self, upload: &Upload) -> Result<bool> {
         self.has(upload)
+    }
+
+    /// Makes a short file at once, in the place of one that is there, where the place [pins versions](Store::pins_versions): object
+    /// stores do. What they have was compared, or an error comes.
+    fn put(&self, path: &Path, _data: &[u8]) -> Result<()> {
+        Err(Error::bug("write a short file", "its place is no object store").with_path(path))
     }
 
     /// Makes the file, at once. Fails where there is no such upload, and no file that it made.

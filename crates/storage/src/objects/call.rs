@@ -131,6 +131,14 @@ impl<'p> Call<'p> {
         self
     }
 
+    /// The error of a reply that does not name the bytes that were sent.
+    pub fn not_kept(&self) -> Error {
+        let message = "the store does not say that it has the bytes that were sent";
+        Error::new(Kind::Io, self.operation, message)
+            .with_path(self.path)
+            .retryable_error()
+    }
+
     /// The request, without its length, to where the keys of the bucket are.
     ///
     /// # Errors

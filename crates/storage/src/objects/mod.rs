@@ -248,6 +248,14 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
     /// Removes an object. Nothing there is no error.
     fn delete(&self, path: &Path) -> Result<()>;
 
+    /// Makes a short object, in the place of one that is there. What the store has was compared, or an error comes.
+    fn put(&self, path: &Path, object: &Part) -> Result<()> {
+        let id = self.begin(path)?;
+        let parts = vec![self.put_part(path, &id, 1, object)?];
+        let path = path.into();
+        self.complete(&Upload { path, id, parts })
+    }
+
     /// Begins an upload, and gives its name.
     fn begin(&self, path: &Path) -> Result<String>;
 
@@ -289,7 +297,7 @@ pub struct ObjectStore {
 
 impl Object {
     /// The same in the words of all stores.
-    fn stat(&self) -> Stat {
+    pub fn stat(&self) -> Stat {
         Stat {
             kind: FileKind::File,
             bytes: self.bytes,
@@ -456,6 +464,11 @@ impl Publisher for ObjectStore {
     fn has(&self, upload: &Upload) -> Result<bool> {
         let kept = self.parts(upload.path.as_typed(), &upload.id)?;
         Ok(kept.is_some_and(|kept| upload.is_kept(&kept)) || self.objects.is_made(upload)?)
+    }
+
+    fn put(&self, path: &Path, data: &[u8]) -> Result<()> {
+        let object = Part::new(Bytes::copy_from_slice(data));
+        self.objects.put(path, &object)
     }
 
     fn complete(&self, upload: &Upload) -> Result<()> {

@@ -239,6 +239,7 @@ impl<O: Objects> Objects for Retried<O> {
         list_after(name: &str) -> Result<Option<Page>>;
         get(version: &ReadVersion, buffer: &mut [u8], offset: u64) -> Result<usize>;
         delete() -> Result<()>;
+        put(object: &Part) -> Result<()>;
         begin() -> Result<String>;
         put_part(id: &str, number: u32, part: &Part) -> Result<UploadPart>;
         parts(id: &str) -> Result<Option<Vec<KeptPart>>>;

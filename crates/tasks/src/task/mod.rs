@@ -35,7 +35,8 @@ mod verify;
 pub mod wire;
 
 pub use self::kinds::copy_files::{
-    COPY_FAILURES_NAMED, COPY_WORKER_BYTES, CopyFilesSpec, CopyReport, SHORT_FILE_BYTES,
+    COPY_FAILURES_NAMED, COPY_WORKER_BYTES, CopyFilesSpec, CopyReport, PUT_FILE_BYTES,
+    SHORT_FILE_BYTES,
 };
 pub use self::kinds::copy_item::{
     CopiedFile, CopyItem, CopyOutcome, CopyRules, CopySource, ExistingFile,

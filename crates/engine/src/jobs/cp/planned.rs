@@ -11,7 +11,10 @@ use gristmill_base::names::spell;
 use gristmill_storage::io::read_ahead::RANGE_BYTES;
 use gristmill_storage::location::{Location, existing_parent};
 use gristmill_storage::objects::part_bytes;
-use gristmill_tasks::task::CopySource;
+use gristmill_tasks::task::{CopySource, PUT_FILE_BYTES};
+
+/// Requests of a short file: it is looked for, and written.
+const OF_SHORT: u64 = 2;
 
 /// Requests of an upload beside its parts: it is looked for, begun, completed, and looked at.
 const OF_UPLOAD: u64 = 4;
@@ -30,8 +33,10 @@ pub(super) fn explain(spec: &CpSpec, job: &RunningJob<'_>) -> Result<Explanation
                     files += 1;
                     bytes += stat.bytes;
                     reads += stat.bytes.div_ceil(RANGE_BYTES as u64).max(1);
-                    let parts = stat.bytes.div_ceil(part_bytes(stat.bytes)).max(1);
-                    sends += OF_UPLOAD + parts;
+                    sends += match stat.bytes <= PUT_FILE_BYTES {
+                        true => OF_SHORT,
+                        false => OF_UPLOAD + stat.bytes.div_ceil(part_bytes(stat.bytes)),
+                    };
                 }
                 Ok(())
             }

@@ -236,6 +236,17 @@ impl Objects for Azure {
         Ok(format!("{:016x}", by_chance()))
     }
 
+    fn put(&self, path: &Path, object: &Part) -> Result<()> {
+        let digest = BASE64.encode(Md5::digest(&object.data));
+        let mut call = call("write the output", Method::PUT, path)?
+            .with("content-type", "application/octet-stream")
+            .with("content-md5", &digest)
+            .with("x-ms-blob-type", "BlockBlob")
+            .with(CRC, &format!("{:08x}", object.crc));
+        call.body = object.data.clone();
+        self.done(&call).map(drop)
+    }
+
     fn put_part(&self, path: &Path, id: &str, number: u32, part: &Part) -> Result<UploadPart> {
         let (crc, bytes) = (part.crc, part.data.len() as u64);
         let etag = BlockId { id, number, crc }.text(bytes == 0);

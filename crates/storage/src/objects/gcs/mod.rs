@@ -284,6 +284,37 @@ impl Objects for Gcs {
         Ok(format!("{:016x}", by_chance()))
     }
 
+    /// In one body with its metadata, so that it has its CRC.
+    fn put(&self, path: &Path, object: &Part) -> Result<()> {
+        let digest = BASE64.encode(Md5::digest(&object.data));
+        let call = call("write the output", Method::POST, path)?;
+        let about = json!({
+            "name": call.key,
+            "contentType": "application/octet-stream",
+            "md5Hash": digest,
+            "metadata": { "crc32": format!("{:08x}", object.crc) },
+        });
+        let between = format!("gristmill-{:016x}", by_chance());
+        let begin = format!(
+            "--{between}\r\ncontent-type: application/json\r\n\r\n{about}\r\n\
+             --{between}\r\ncontent-type: application/octet-stream\r\n\r\n"
+        );
+        let end = format!("\r\n--{between}--\r\n");
+        let kind = format!("multipart/related; boundary={between}");
+        let mut call = call
+            .ask("uploadType", "multipart")
+            .with("content-type", &kind);
+        call.body = [begin.as_bytes(), &object.data, end.as_bytes()]
+            .concat()
+            .into();
+        let reply = self.done(&call, Asked::Upload)?;
+        let made: ObjectResource = replies::read(&call, &reply.body)?;
+        match made.md5_hash == digest {
+            true => Ok(()),
+            false => Err(call.not_kept()),
+        }
+    }
+
     fn put_part(&self, path: &Path, id: &str, number: u32, part: &Part) -> Result<UploadPart> {
         let digest = BASE64.encode(Md5::digest(&part.data));
         let call = call("write the output", Method::POST, path)?;
@@ -297,11 +328,7 @@ impl Objects for Gcs {
         let reply = self.done(&call, Asked::Upload)?;
         let made: ObjectResource = replies::read(&call, &reply.body)?;
         if made.md5_hash != digest {
-            let message = "the store does not say that it has the bytes that were sent";
-            return Err(Error::new(Kind::Io, call.operation, message)
-                .with_path(path)
-                .with("part", number)
-                .retryable_error());
+            return Err(call.not_kept().with("part", number));
         }
         Ok(UploadPart {
             bytes: part.data.len() as u64,

@@ -86,6 +86,25 @@ impl S3 {
         }
     }
 
+    /// Sends bytes, and hears that the store has them.
+    fn sent(&self, call: Call<'_>, part: &Part) -> Result<UploadPart> {
+        let (crc, bytes) = (part.crc, part.data.len() as u64);
+        let mut call = call.with(CRC, &show_crc(crc));
+        call.body = part.data.clone();
+        let reply = self.done(&call)?;
+        let etag = etag_of(&reply.headers).unwrap_or_default();
+        // A store that knows no CRC has checked nothing: its ETag says what it has.
+        let kept = crc_of(&reply.headers);
+        let is_proved = match kept {
+            Some(kept) => kept == crc,
+            None => etag == hex::encode(Md5::digest(&part.data)),
+        };
+        match is_proved && !etag.is_empty() {
+            true => Ok(UploadPart { bytes, crc, etag }),
+            false => Err(call.not_kept()),
+        }
+    }
+
     /// A page of what lies right below a directory, in the order of the keys.
     fn page(&self, directory: &Path, call: Call<'_>) -> Result<Page> {
         let prefix = call.prefix();
@@ -188,29 +207,17 @@ impl Objects for S3 {
         Ok(started.upload_id)
     }
 
+    fn put(&self, path: &Path, object: &Part) -> Result<()> {
+        let call = Call::new(&KIND, "write the output", Method::PUT, path)?;
+        self.sent(call, object).map(drop)
+    }
+
     fn put_part(&self, path: &Path, id: &str, number: u32, part: &Part) -> Result<UploadPart> {
-        let (crc, bytes) = (part.crc, part.data.len() as u64);
-        let mut call = Call::new(&KIND, "write the output", Method::PUT, path)?
+        let call = Call::new(&KIND, "write the output", Method::PUT, path)?
             .ask("partNumber", &number.to_string())
-            .ask("uploadId", id)
-            .with(CRC, &show_crc(crc));
-        call.body = part.data.clone();
-        let reply = self.done(&call)?;
-        let etag = etag_of(&reply.headers).unwrap_or_default();
-        // A store that knows no CRC has checked nothing: its ETag says what it has.
-        let kept = crc_of(&reply.headers);
-        let is_proved = match kept {
-            Some(kept) => kept == crc,
-            None => etag == hex::encode(Md5::digest(&part.data)),
-        };
-        if !is_proved || etag.is_empty() {
-            let message = "the store does not say that it has the bytes that were sent";
-            return Err(Error::new(Kind::Io, call.operation, message)
-                .with_path(path)
-                .with("part", number)
-                .retryable_error());
-        }
-        Ok(UploadPart { bytes, crc, etag })
+            .ask("uploadId", id);
+        let sent = self.sent(call, part);
+        sent.map_err(|error| error.with("part", number))
     }
 
     fn parts(&self, path: &Path, id: &str) -> Result<Option<Vec<KeptPart>>> {

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::copy_files::PUT_FILE_BYTES;
 use super::copy_item::{CopiedFile, CopyItem, CopyOutcome, CopyRules, ExistingFile};
 use crate::commit::sent_again;
 use crate::task::{TaskAttempt, TaskContext};
@@ -137,7 +138,7 @@ impl<'a> Copying<'a> {
 
     fn file_once(&mut self, item: &CopyItem, listed: &Stat) -> Result<CopiedFile> {
         let input = self.as_it_is(item, listed)?;
-        let there = self.targets().stat(&item.to)?;
+        let there = self.found(&item.to)?;
         let is_there = match &there {
             None => false,
             Some(found) if found.kind == FileKind::Directory => {
@@ -164,14 +165,10 @@ impl<'a> Copying<'a> {
         if self.rules.dry_run {
             return Ok(copied(item, &input, outcome, None));
         }
-        let upload = self.write(&input, &item.to)?;
-        let crc = upload.crc();
-        if let Err(error) = self.publish(&input, &upload) {
-            // The error is what counts; the job sweeps what stays.
-            let publisher = self.publisher(&item.to)?;
-            let _ = publisher.abort(item.to.as_typed(), &upload.id);
-            return Err(error);
-        }
+        let crc = match self.put(&input, &item.to)? {
+            Some(crc) => crc,
+            None => self.upload(&input, &item.to)?,
+        };
         self.keep_attributes(&input, &item.to)?;
         if self.rules.verify {
             self.verify(&item.to, (input.stat.bytes, crc))?;
@@ -270,6 +267,51 @@ impl<'a> Copying<'a> {
         Ok(is_same.then_some(Some(crc)))
     }
 
+    /// What has the name of a file: of a store, where a file may have the name of a directory, another file.
+    fn found(&self, to: &Location) -> Result<Option<Stat>> {
+        match self.targets().pins_versions(to) {
+            true => {
+                let object = self.publisher(to)?.head(to.as_typed())?;
+                Ok(object.map(|object| object.stat()))
+            }
+            false => self.targets().stat(to),
+        }
+    }
+
+    /// Writes a short file by one request, if its place is a store; gives the CRC of its bytes.
+    fn put(&mut self, input: &InputFile, to: &Location) -> Result<Option<u32>> {
+        let bytes = input.stat.bytes;
+        if bytes > PUT_FILE_BYTES || !self.targets().pins_versions(to) {
+            return Ok(None);
+        }
+        self.room(bytes);
+        let file = self.open(&self.sources, input)?;
+        let [buffer, _] = &mut self.buffers;
+        let read = file.read_at(buffer, 0)?;
+        if read as u64 != bytes {
+            return Err(changed(&input.path));
+        }
+        self.attempt.progress(bytes)?;
+        let stop = &self.sources.requests().stop;
+        self.pace.wait(read, (self.attempt, stop))?;
+        self.check_unchanged(input)?;
+        let [buffer, _] = &self.buffers;
+        let data = buffer.get(..read).unwrap_or_default();
+        self.publisher(to)?.put(to.as_typed(), data)?;
+        Ok(Some(crc32fast::hash(data)))
+    }
+
+    /// Writes a file to where nobody sees it, and makes it seen; gives the CRC of its bytes.
+    fn upload(&mut self, input: &InputFile, to: &Location) -> Result<u32> {
+        let upload = self.write(input, to)?;
+        if let Err(error) = self.publish(input, &upload) {
+            // The error is what counts; the job sweeps what stays.
+            let _ = self.publisher(to)?.abort(to.as_typed(), &upload.id);
+            return Err(error);
+        }
+        Ok(upload.crc())
+    }
+
     /// Writes the bytes of a file; nobody sees them yet.
     fn write(&mut self, input: &InputFile, to: &Location) -> Result<Upload> {
         let bytes = input.stat.bytes;
@@ -306,14 +348,19 @@ impl<'a> Copying<'a> {
         Err(not_proved(to))
     }
 
-    /// Makes a file seen that is whole, if what was read is still the file that was opened.
-    fn publish(&self, input: &InputFile, upload: &Upload) -> Result<()> {
+    /// Fails where what was read is another file by now, or the attempt should stop.
+    fn check_unchanged(&self, input: &InputFile) -> Result<()> {
         if !self.sources.pins_versions(&input.path)
             && self.sources.stat(&input.path)? != Some(input.stat)
         {
             return Err(changed(&input.path));
         }
-        self.attempt.progress(0)?;
+        self.attempt.progress(0)
+    }
+
+    /// Makes a file seen that is whole, if what was read is still the file that was opened.
+    fn publish(&self, input: &InputFile, upload: &Upload) -> Result<()> {
+        self.check_unchanged(input)?;
         let (publisher, path) = (self.publisher(&upload.path)?, upload.path.as_typed());
         publisher.complete(upload)?;
         match publisher.head(path)? {

@@ -28,11 +28,17 @@ pub const COPY_FAILURES_NAMED: usize = 20;
 /// Memory of a worker that copies: a buffer for each side, which are compared.
 pub const COPY_WORKER_BYTES: u64 = 2 * TRANSFER_BYTES as u64;
 
+/// A file that is written to a store by one request is no longer than this.
+pub const PUT_FILE_BYTES: u64 = TRANSFER_BYTES as u64;
+
 /// A file that is copied beside others, where a place answers late, is no longer than this.
 pub const SHORT_FILE_BYTES: u64 = 256 << 10;
 
 /// Such files that a task copies at once.
-const STREAMS_MAX: usize = 16;
+const STREAMS_MAX: usize = 64;
+
+/// Bytes that such a file is reckoned with, at least.
+const SHORT_FILE_LEAST: u64 = 64 << 10;
 
 /// Which files to copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,7 +135,7 @@ impl CopyFilesSpec {
         if longest > SHORT_FILE_BYTES || !self.items.iter().any(is_far) {
             return 1;
         }
-        let each = 3 * SHORT_FILE_BYTES; // two buffers, and a part
+        let each = 3 * longest.max(SHORT_FILE_LEAST); // two buffers, and what is sent
         usize::try_from(self.rules.worker_bytes / each).map_or(1, |fit| fit.clamp(1, STREAMS_MAX))
     }
 
