@@ -1,14 +1,16 @@
 """Listings of more keys than anybody wants in memory."""
 
+import json
 import re
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from .harness import GRISTMILL, clean_environment
+from .harness import GRISTMILL, clean_environment, end, start
 from .key_server import PAGE, Asked, key, serving
 from .s3_server import Server
 
@@ -91,3 +93,28 @@ def test_a_plan_of_many_inputs_takes_little_of_each(tmp_path: Path) -> None:
         peak = peak_bytes(*command, "--memory", "1G", out=out, **environment)
     assert '"files": 1000000' in out.read_text()
     assert 100_000_000 < peak < 200_000_000
+
+
+def test_a_copy_takes_no_memory_for_its_keys(tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    with serving(KEYS) as environment:
+        command = ("cp", "s3://bucket/in/", tmp_path / "there", "--dry-run", "--json")
+        peak = peak_bytes(*command, out=out, **environment)
+    assert json.loads(out.read_bytes())["counters"]["COPY"] == KEYS
+    assert 20_000_000 < peak < 150_000_000
+
+
+def test_a_copy_begins_before_all_keys_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Asked()
+    with serving(MANY_KEYS, asked) as environment:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        process = start("cp", "s3://bucket/in/", tmp_path / "there")
+        while not any(tmp_path.glob("there/part-*")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        assert asked.pages < 100
+        process.send_signal(signal.SIGINT)
+        assert end(process, 20).status == 130
