@@ -1,5 +1,6 @@
 """`gristmill cp` to S3 and HDFS and back: every name and byte, and nothing of ours stays."""
 
+import os
 import random
 from pathlib import Path
 
@@ -56,6 +57,19 @@ def test_s3_that_is_busy_and_whose_replies_are_lost(bucket: Bucket, source: Path
     assert tree(bucket.folder / "t") == tree(source)
     run("cp", bucket.url("t/"), bucket.url("u"), **faults)
     assert tree(bucket.folder / "u") == tree(source)
+    assert bucket.uploads() == []
+
+
+def test_within_s3_the_store_copies(bucket: Bucket, source: Path) -> None:
+    run("cp", "s/", bucket.url("t"))
+    assert report("cp", bucket.url("t/"), bucket.url("u +"))["counters"]["COPY"] == len(FILES)
+    assert tree(bucket.folder / "u +") == tree(source)
+    # What was sent in parts has another ETag than what the store copied.
+    etags = [os.getxattr(bucket.folder / place / "long", "user.etag") for place in ("t", "u +")]
+    assert (b"-3" in etags[0], b"-" in etags[1]) == (True, False)
+    run("cp", bucket.url("t/"), bucket.url("v"), "--verify")
+    assert b"-3" in os.getxattr(bucket.folder / "v" / "long", "user.etag")
+    assert tree(bucket.folder / "v") == tree(source)
     assert bucket.uploads() == []
 
 

@@ -235,6 +235,12 @@ pub trait Publisher: OutputStore {
         Err(Error::bug("write a short file", "its place is no object store").with_path(path))
     }
 
+    /// Makes a file of another one of this place, which is that version, without its bytes coming here; says what is known of it once
+    /// the place has said that both have the same bytes. Nothing where it does not.
+    fn copy(&self, _from: &Path, _found: &Stat, _to: &Path) -> Result<Option<Object>> {
+        Ok(None)
+    }
+
     /// Makes the file, at once. Fails where there is no such upload, and no file that it made.
     fn complete(&self, upload: &Upload) -> Result<()>;
 

@@ -250,6 +250,16 @@ impl Stores {
         self.resolve(location).ok()?.0.publisher()
     }
 
+    /// The same of a location, if the other one is in the same store.
+    pub fn publisher_of_both(
+        &self,
+        location: &Location,
+        other: &Location,
+    ) -> Option<&dyn Publisher> {
+        let (store, of_other) = (self.resolve(location).ok()?.0, self.resolve(other).ok()?.0);
+        std::ptr::addr_eq(store, of_other).then(|| store.publisher())?
+    }
+
     /// [`stat`](super::Store::stat) of a location.
     ///
     /// # Errors

@@ -148,6 +148,7 @@ impl<O: Objects> Objects for Unreliable<O> {
         get(version: &ReadVersion, buffer: &mut [u8], offset: u64) -> Result<usize>, "read the input";
         delete() -> Result<()>, "remove";
         put(object: &Part) -> Result<()>, "write the output";
+        copy(source: &Object, to: &Path) -> Result<bool>, "copy a file";
         begin() -> Result<String>, "create the output";
         put_part(id: &str, number: u32, part: &Part) -> Result<UploadPart>, "write the output";
         parts(id: &str) -> Result<Option<Vec<KeptPart>>>, "look at an upload";

@@ -256,6 +256,12 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
         self.complete(&Upload { path, id, parts })
     }
 
+    /// Makes an object of another one, as long as that is this one, in the place of one that is there. False where the store has no
+    /// such request.
+    fn copy(&self, _from: &Path, _source: &Object, _to: &Path) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Begins an upload, and gives its name.
     fn begin(&self, path: &Path) -> Result<String>;
 
@@ -296,6 +302,24 @@ pub struct ObjectStore {
 }
 
 impl Object {
+    /// Whether it says what its bytes are: by their CRC, or an ETag that is their MD5.
+    fn bytes_are_known(&self) -> bool {
+        self.crc.is_some() || self.is_md5()
+    }
+
+    fn is_md5(&self) -> bool {
+        self.version.len() == 32 && self.version.bytes().all(|byte| byte.is_ascii_hexdigit())
+    }
+
+    /// Whether both say that they have the same bytes.
+    fn has_bytes_of(&self, other: &Object) -> bool {
+        let is_same = match (self.crc, other.crc) {
+            (Some(crc), Some(of_other)) => crc == of_other,
+            _ => self.is_md5() && self.version == other.version,
+        };
+        is_same && self.bytes == other.bytes
+    }
+
     /// The same in the words of all stores.
     pub fn stat(&self) -> Stat {
         Stat {
@@ -469,6 +493,19 @@ impl Publisher for ObjectStore {
     fn put(&self, path: &Path, data: &[u8]) -> Result<()> {
         let object = Part::new(Bytes::copy_from_slice(data));
         self.objects.put(path, &object)
+    }
+
+    fn copy(&self, from: &Path, found: &Stat, to: &Path) -> Result<Option<Object>> {
+        let source = self.objects.head(from)?;
+        let is_it = |source: &Object| source.stat().identity == found.identity;
+        let Some(source) = source.filter(|source| is_it(source) && source.bytes_are_known()) else {
+            return Ok(None);
+        };
+        if !self.objects.copy(from, &source, to)? {
+            return Ok(None);
+        }
+        let made = self.objects.head(to)?;
+        Ok(made.filter(|made| made.has_bytes_of(&source)))
     }
 
     fn complete(&self, upload: &Upload) -> Result<()> {

@@ -240,6 +240,7 @@ impl<O: Objects> Objects for Retried<O> {
         get(version: &ReadVersion, buffer: &mut [u8], offset: u64) -> Result<usize>;
         delete() -> Result<()>;
         put(object: &Part) -> Result<()>;
+        copy(source: &Object, to: &Path) -> Result<bool>;
         begin() -> Result<String>;
         put_part(id: &str, number: u32, part: &Part) -> Result<UploadPart>;
         parts(id: &str) -> Result<Option<Vec<KeptPart>>>;

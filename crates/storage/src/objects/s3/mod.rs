@@ -30,7 +30,7 @@ use chrono::DateTime;
 use http::{HeaderMap, Method, StatusCode};
 use md5::{Digest, Md5};
 
-use super::call::Call;
+use super::call::{Call, encoded};
 use super::{KeptPart, Object, ObjectStore, Objects, Page, Part, Upload, UploadPart};
 use crate::net::http_client::{HttpReply, header};
 use crate::store_kind::{StoreKind, StoreSetup};
@@ -57,6 +57,8 @@ pub static KIND: StoreKind = StoreKind {
     sends_parts: true,
     open: |setup| ObjectStore::open(S3::new(setup), setup),
 };
+
+const COPY: &str = "copy a file";
 
 const CRC: &str = "x-amz-checksum-crc32";
 const CRC_OF: &str = "x-amz-checksum-type";
@@ -210,6 +212,25 @@ impl Objects for S3 {
     fn put(&self, path: &Path, object: &Part) -> Result<()> {
         let call = Call::new(&KIND, "write the output", Method::PUT, path)?;
         self.sent(call, object).map(drop)
+    }
+
+    fn copy(&self, from: &Path, source: &Object, to: &Path) -> Result<bool> {
+        let of = Call::new(&KIND, COPY, Method::GET, from)?;
+        let of = format!("/{}/{}", of.bucket, encoded(&of.key, true));
+        let call = Call::new(&KIND, COPY, Method::PUT, to)?
+            .with("x-amz-copy-source", &of)
+            .with(
+                "x-amz-copy-source-if-match",
+                &format!("\"{}\"", source.version),
+            )
+            .with("x-amz-checksum-algorithm", "CRC32");
+        let reply = self.client.send(&call, &mut [])?;
+        match reply.status {
+            StatusCode::NOT_IMPLEMENTED | StatusCode::METHOD_NOT_ALLOWED => Ok(false),
+            // The store begins its reply before it is done.
+            status if status.is_success() && !replies::is_failure(&reply.body) => Ok(true),
+            _ => Err(failure(self.client.place(), &call, &reply)),
+        }
     }
 
     fn put_part(&self, path: &Path, id: &str, number: u32, part: &Part) -> Result<UploadPart> {

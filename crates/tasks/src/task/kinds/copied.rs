@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::copy_files::PUT_FILE_BYTES;
+use super::copy_files::{COPY_WITHIN_BYTES, PUT_FILE_BYTES};
 use super::copy_item::{CopiedFile, CopyItem, CopyOutcome, CopyRules, ExistingFile};
 use crate::commit::sent_again;
 use crate::task::{TaskAttempt, TaskContext};
@@ -165,6 +165,9 @@ impl<'a> Copying<'a> {
         if self.rules.dry_run {
             return Ok(copied(item, &input, outcome, None));
         }
+        if let Some(crc) = self.copied_within(&input, &item.to)? {
+            return Ok(copied(item, &input, outcome, crc));
+        }
         let crc = match self.put(&input, &item.to)? {
             Some(crc) => crc,
             None => self.upload(&input, &item.to)?,
@@ -276,6 +279,27 @@ impl<'a> Copying<'a> {
             }
             false => self.targets().stat(to),
         }
+    }
+
+    /// Has a store copy a file of its own, if it can say that the bytes are the same; gives their CRC, if it keeps that.
+    fn copied_within(&self, input: &InputFile, to: &Location) -> Result<Option<Option<u32>>> {
+        let bytes = input.stat.bytes;
+        let reads = self.rules.verify || self.rules.bytes_per_s.is_some();
+        if reads || !(PUT_FILE_BYTES + 1..=COPY_WITHIN_BYTES).contains(&bytes) {
+            return Ok(None);
+        }
+        let Some(publisher) = self.targets().publisher_of_both(to, &input.path) else {
+            return Ok(None);
+        };
+        let from = input.path.as_typed();
+        let made = match publisher.copy(from, &input.stat, to.as_typed()) {
+            // It does not do this, and may take what is sent.
+            Err(error) if error.kind() == Kind::Io && !error.retryable() => None,
+            made => made?,
+        };
+        self.attempt
+            .progress(if made.is_some() { bytes } else { 0 })?;
+        Ok(made.map(|made| made.crc))
     }
 
     /// Writes a short file by one request, if its place is a store; gives the CRC of its bytes.
