@@ -83,6 +83,7 @@ PROGRAMS = {
     "ripgrep": "ripgrep",
     "gnu-sort": "GNU sort -u",
     "gnu-shuf": "GNU shuf",
+    "gnu-cp": "GNU cp",
 }
 
 

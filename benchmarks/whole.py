@@ -57,6 +57,7 @@ PARTS = {
     "grep": Part("commands.py grep", "commands", digests.commands),
     "grep_cold": Part("commands.py cold", "commands", digests.commands),
     "records": Part("records.py --peers PEERS", "records", digests.commands),
+    "copies": Part("copies.py", "copies", digests.commands),
     "s3": Part("s3.py --rows 50m --pairs 3", "s3", digests.s3),
     "s3_link": Part("s3.py --rows 50m --pairs 3 --gbit 1", "s3", digests.s3),
     "s3_late": Part("s3.py --latency-ms 50", "s3", digests.s3),
