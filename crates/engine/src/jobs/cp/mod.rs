@@ -235,6 +235,7 @@ impl CpSpec {
             verify: self.verify,
             mode: self.preserve.mode,
             times: self.preserve.times,
+            syncs: !job.common.no_sync,
             ignore_failures: self.ignore_failures,
             names_files: self.dry_run || self.manifest.is_some(),
             bytes_per_s: self.bandwidth.map(share),

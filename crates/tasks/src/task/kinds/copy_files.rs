@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::copied::Copying;
 use super::copy_item::{CopiedFile, CopyItem, CopyOutcome, CopyRules, CopySource};
 use crate::task::input::name_of;
-use crate::task::{Counters, Side, TaskContext, TaskEnvironment, TaskKind};
+use crate::task::{Counters, Side, TaskAttempt, TaskContext, TaskEnvironment, TaskKind};
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::io::at_once::at_once;
 use gristmill_storage::io::overlap::TRANSFER_BYTES;
@@ -34,11 +34,14 @@ pub const PUT_FILE_BYTES: u64 = TRANSFER_BYTES as u64;
 /// A store makes a copy of its own file by one request, which takes as long as that, if it is no longer than this.
 pub const COPY_WITHIN_BYTES: u64 = 1 << 30;
 
-/// A file that is copied beside others, where a place answers late, is no longer than this.
+/// A file that is copied beside others, where a place answers late or a device is waited for, is no longer than this.
 pub const SHORT_FILE_BYTES: u64 = 256 << 10;
 
-/// Such files that a task copies at once.
-const STREAMS_MAX: usize = 64;
+/// Such files that a task copies at once: of far places.
+const FAR_AT_ONCE: usize = 64;
+
+/// The same where each is to be on a device: file systems make those durable together that are waited for together.
+const SYNCED_AT_ONCE: usize = 8;
 
 /// Bytes that such a file is reckoned with, at least.
 const SHORT_FILE_LEAST: u64 = 64 << 10;
@@ -131,15 +134,43 @@ enum Done {
 }
 
 impl CopyFilesSpec {
-    /// How many files are copied at once: short ones of far places, which answer late, as there is memory for them.
-    fn streams(&self) -> usize {
-        let is_far = |item: &CopyItem| item.from.is_remote() || item.to.is_remote();
-        let longest = self.items.iter().map(CopyItem::bytes).max().unwrap_or(0);
-        if longest > SHORT_FILE_BYTES || !self.items.iter().any(is_far) {
-            return 1;
+    /// How many short files are copied at once, as there is memory for them.
+    fn streams(&self, short: &[(usize, &CopyItem)]) -> usize {
+        let is_far = |(_, item): &(usize, &CopyItem)| item.from.is_remote() || item.to.is_remote();
+        let most = match self.rules.syncs && !self.rules.dry_run {
+            _ if short.iter().any(is_far) => FAR_AT_ONCE,
+            true => SYNCED_AT_ONCE,
+            false => 1,
+        };
+        let longest = short.iter().map(|(_, item)| item.bytes()).max();
+        let each = 3 * longest.unwrap_or(0).max(SHORT_FILE_LEAST); // two buffers, and what is sent
+        usize::try_from(self.rules.worker_bytes / each).map_or(1, |fit| fit.clamp(1, most))
+    }
+
+    /// Copies items, so many at once; gives what became of each.
+    fn copy_all<'i>(
+        &self,
+        items: &[(usize, &'i CopyItem)],
+        streams: usize,
+        (context, attempt): (&TaskContext, &TaskAttempt<'_>),
+    ) -> Result<Vec<(usize, Done)>> {
+        let rules = CopyRules {
+            bytes_per_s: self
+                .rules
+                .bytes_per_s
+                .map(|limit| (limit / streams as u64).max(1)),
+            ..self.rules
+        };
+        let copy = |copying: &mut Copying<'_>, (number, item): &(usize, &'i CopyItem)| {
+            Ok((*number, self.copy(copying, item)?))
+        };
+        if streams > 1 {
+            return at_once(items, streams, |item| {
+                copy(&mut Copying::new(rules, context, attempt), item)
+            });
         }
-        let each = 3 * longest.max(SHORT_FILE_LEAST); // two buffers, and what is sent
-        usize::try_from(self.rules.worker_bytes / each).map_or(1, |fit| fit.clamp(1, STREAMS_MAX))
+        let mut copying = Copying::new(rules, context, attempt);
+        items.iter().map(|item| copy(&mut copying, item)).collect()
     }
 
     /// Copies an item. Where failures are ignored, none but the end of the job is an error.
@@ -175,27 +206,14 @@ impl TaskKind for CopyFilesSpec {
     fn run(&self, (context, attempt, _): TaskEnvironment<'_>) -> Result<Self::Report> {
         let budget = &context.node.budget;
         let _memory = budget.reserve("copy buffers", self.rules.worker_bytes)?;
-        let streams = self.streams();
-        let rules = CopyRules {
-            bytes_per_s: self
-                .rules
-                .bytes_per_s
-                .map(|limit| (limit / streams as u64).max(1)),
-            ..self.rules
-        };
+        let numbered = self.items.iter().enumerate();
+        let (short, long): (Vec<_>, Vec<_>) =
+            numbered.partition(|(_, item)| item.bytes() <= SHORT_FILE_BYTES);
+        let mut done = self.copy_all(&short, self.streams(&short), (context, attempt))?;
+        done.extend(self.copy_all(&long, 1, (context, attempt))?);
+        done.sort_unstable_by_key(|(number, _)| *number);
         let mut report = CopyReport::default();
-        if streams > 1 {
-            let done = at_once(&self.items, streams, |item| {
-                let mut copying = Copying::new(rules, context, attempt);
-                self.copy(&mut copying, item)
-            })?;
-            done.into_iter()
-                .for_each(|done| self.note(&mut report, done));
-            return Ok(report);
-        }
-        let mut copying = Copying::new(rules, context, attempt);
-        for item in &self.items {
-            let done = self.copy(&mut copying, item)?;
+        for (_, done) in done {
             self.note(&mut report, done);
         }
         Ok(report)

@@ -63,6 +63,8 @@ pub struct CopyRules {
     pub mode: bool,
     /// And their times.
     pub times: bool,
+    /// The device has a file before it is seen.
+    pub syncs: bool,
     /// A file that cannot be copied keeps no other from being copied.
     pub ignore_failures: bool,
     /// The report names each file.
