@@ -1,5 +1,6 @@
 """A server that speaks as S3 does, on this machine: versitygw. Objects are files of its folder."""
 
+import os
 import secrets
 import subprocess
 from collections.abc import Generator
@@ -60,7 +61,8 @@ class Bucket:
 
     def uploads(self) -> list[Path]:
         """What is there of uploads that are neither completed nor ended."""
-        return [path for path in self.folder.glob(f"{OWN}/multipart/**/*") if path.is_file()]
+        folders = os.walk(self.folder / OWN / "multipart")  # of what goes meanwhile it says nothing
+        return [Path(folder, name) for folder, _, files in folders for name in files]
 
 
 @contextmanager

@@ -103,11 +103,13 @@ def _workspace(parent: Path, needed_bytes: int) -> Generator[Path]:
             f" {show_bytes(free_bytes)} ({free_bytes:,} bytes) free."
             " What to do: give --dir on another disk, or fewer --rows.",
         )
-    with signals.deferred() as pending:
-        folder = Path(tempfile.mkdtemp(prefix="gristmill-demo-", dir=parent))
+    folder = None
     try:
+        with signals.deferred() as pending:
+            folder = Path(tempfile.mkdtemp(prefix="gristmill-demo-", dir=parent))
         pending.check()
         yield folder
     finally:
         with signals.deferred():
-            shutil.rmtree(folder)
+            if folder is not None:
+                shutil.rmtree(folder)
