@@ -13,7 +13,7 @@ use crate::commit::sent_again;
 use crate::task::{TaskAttempt, TaskContext};
 use gristmill_base::error::{Error, JobOption, Kind, Result};
 use gristmill_storage::input::InputFile;
-use gristmill_storage::io::overlap::TRANSFER_BYTES;
+use gristmill_storage::io::overlap::{OverlappedWriter, TRANSFER_BYTES};
 use gristmill_storage::io::window::in_order;
 use gristmill_storage::local::attributes::{link_of, make_link, mode_of, set_mode, set_modified};
 use gristmill_storage::local::not_there;
@@ -21,9 +21,16 @@ use gristmill_storage::location::Location;
 use gristmill_storage::net::stop::Stop;
 use gristmill_storage::objects::Upload;
 use gristmill_storage::stores::Stores;
-use gristmill_storage::{Caching, FileKind, Publisher, ReadFile, Stat};
+use gristmill_storage::{Caching, FileKind, Publisher, ReadFile, Stat, WriteFile};
 
 const OPERATION: &str = "copy a file";
+
+/// A file of a disk that is written past the page cache is as long at least: a program that reads it next may have read a
+/// shorter one from there.
+const LONG_FILE_BYTES: u64 = 64 << 20;
+
+/// Bytes of each of the three buffers that it is written from.
+const LONG_BUFFER_BYTES: usize = 2 << 20;
 
 /// How long a wait for the next bytes is at most, so that a stop is heard.
 const WAIT_MAX: Duration = Duration::from_millis(100);
@@ -339,12 +346,37 @@ impl<'a> Copying<'a> {
     /// Writes the bytes of a file; nobody sees them yet.
     fn write(&mut self, input: &InputFile, to: &Location) -> Result<Upload> {
         let bytes = input.stat.bytes;
-        self.room(bytes);
         let file = self.open(&self.sources, input)?;
-        let out = self.targets().create(to, bytes, Caching::Cached)?;
+        let is_long = to.local().is_some() && bytes >= LONG_FILE_BYTES;
+        let caching = match is_long {
+            true => Caching::Direct,
+            false => Caching::Cached,
+        };
+        let out: Arc<dyn WriteFile> = Arc::from(self.targets().create(to, bytes, caching)?);
         if let Some(sending) = self.context.sending(to, bytes) {
             out.send_by(&sending);
         }
+        let (written, crc) = match is_long {
+            true => self.write_long(&*file, &out)?,
+            false => {
+                self.room(bytes);
+                self.write_blocks(&*file, &*out)?
+            }
+        };
+        if written != bytes {
+            return Err(changed(&input.path));
+        }
+        let upload = out.finish()?;
+        let upload = upload.ok_or_else(|| Error::bug(OPERATION, "its place takes no uploads"))?;
+        if (upload.bytes(), upload.crc()) == (bytes, crc) {
+            return Ok(upload);
+        }
+        let _ = self.publisher(to)?.abort(to.as_typed(), &upload.id); // the error is what counts
+        Err(not_proved(to))
+    }
+
+    /// Writes block after block; gives the bytes read, and their CRC.
+    fn write_blocks(&mut self, file: &dyn ReadFile, out: &dyn WriteFile) -> Result<(u64, u32)> {
         let [buffer, _] = &mut self.buffers;
         let (mut crc, mut offset) = (crc32fast::Hasher::new(), 0);
         loop {
@@ -357,19 +389,30 @@ impl<'a> Copying<'a> {
             self.pace
                 .wait(read, (self.attempt, &self.sources.requests().stop))?;
             if read < buffer.len() {
-                break;
+                return Ok((offset, crc.finalize()));
             }
         }
-        if offset != bytes {
-            return Err(changed(&input.path));
-        }
-        let upload = out.finish()?;
-        let upload = upload.ok_or_else(|| Error::bug(OPERATION, "its place takes no uploads"))?;
-        if (upload.bytes(), upload.crc()) == (bytes, crc.finalize()) {
-            return Ok(upload);
-        }
-        let _ = self.publisher(to)?.abort(to.as_typed(), &upload.id); // the error is what counts
-        Err(not_proved(to))
+    }
+
+    /// The same of a long file of a disk: a thread writes behind the reads, past the page cache.
+    fn write_long(&mut self, file: &dyn ReadFile, out: &Arc<dyn WriteFile>) -> Result<(u64, u32)> {
+        self.buffers = Default::default();
+        let stop = &self.sources.requests().stop;
+        OverlappedWriter::run(&mut Vec::new(), LONG_BUFFER_BYTES, |writer| {
+            writer.begin(Arc::clone(out), 0)?;
+            let (mut crc, mut offset) = (crc32fast::Hasher::new(), 0);
+            loop {
+                let read = file.read_at(writer.room(1)?, offset)?;
+                if read == 0 {
+                    return Ok((offset, crc.finalize()));
+                }
+                writer.advance(read);
+                crc.update(writer.latest(read));
+                offset += read as u64;
+                self.attempt.progress(read as u64)?;
+                self.pace.wait(read, (self.attempt, stop))?;
+            }
+        })
     }
 
     /// Fails where what was read is another file by now, or the attempt should stop.
