@@ -25,7 +25,7 @@ pub(super) struct JoinReducer<'o> {
     /// The rows of the inputs but the left, the second input's first.
     held: Vec<HeldRows>,
     /// What is done next.
-    step: Step,
+    step: JoinStep,
     /// What becomes of left rows; `None` before the first.
     left: Option<FirstInput>,
     /// How the key is written.
@@ -38,7 +38,7 @@ pub(super) struct JoinReducer<'o> {
 
 /// What is done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum JoinStep {
     /// The first pair of the next key is taken.
     Key,
     /// The next pair of the key is taken.
@@ -59,7 +59,7 @@ impl<'o> JoinReducer<'o> {
         JoinReducer {
             join,
             held: held.collect(),
-            step: Step::Key,
+            step: JoinStep::Key,
             left: None,
             key: Vec::new(),
             row: Vec::new(),
@@ -70,7 +70,7 @@ impl<'o> JoinReducer<'o> {
 
 impl Reducer for JoinReducer<'_> {
     fn next(&mut self, groups: &mut MergedGroups, part: &mut PartFiles) -> Result<bool> {
-        if self.step == Step::Key {
+        if self.step == JoinStep::Key {
             if !groups.next_group()? {
                 return Ok(false);
             }
@@ -79,20 +79,20 @@ impl Reducer for JoinReducer<'_> {
         let (mut pairs, end) = (0, self.rows + ROWS_A_STEP);
         while pairs < ROWS_A_STEP && self.rows < end {
             match self.step {
-                Step::Key => break,
-                Step::Pair if groups.next_pair()? => {
+                JoinStep::Key => break,
+                JoinStep::Pair if groups.next_pair()? => {
                     pairs += 1;
                     self.take(groups, part)?;
                 }
-                Step::Pair => self.end_pairs()?,
-                Step::Left => {
+                JoinStep::Pair => self.end_pairs()?,
+                JoinStep::Left => {
                     if self.write_some(0, groups.value(), (part, end))? {
-                        self.step = Step::Pair;
+                        self.step = JoinStep::Pair;
                     }
                 }
-                Step::Unpaired(first) => {
+                JoinStep::Unpaired(first) => {
                     if self.write_some(first, &[], (part, end))? {
-                        self.step = Step::Key;
+                        self.step = JoinStep::Key;
                     }
                 }
             }
@@ -104,7 +104,7 @@ impl Reducer for JoinReducer<'_> {
 impl JoinReducer<'_> {
     fn begin(&mut self, key: &[u8]) -> Result<()> {
         self.held.iter_mut().for_each(HeldRows::clear);
-        (self.step, self.left) = (Step::Pair, None);
+        (self.step, self.left) = (JoinStep::Pair, None);
         self.key.clear();
         self.join.write_key(key, &mut self.key)
     }
@@ -149,7 +149,7 @@ impl JoinReducer<'_> {
             self.row.extend_from_slice(row);
             return self.end_row(part);
         }
-        self.step = Step::Left;
+        self.step = JoinStep::Left;
         self.go_to_first(0)
     }
 
@@ -161,11 +161,11 @@ impl JoinReducer<'_> {
         };
         match first {
             None | Some(0) => {
-                self.step = Step::Key;
+                self.step = JoinStep::Key;
                 Ok(())
             }
             Some(first) => {
-                self.step = Step::Unpaired(first);
+                self.step = JoinStep::Unpaired(first);
                 self.go_to_first(first)
             }
         }

@@ -21,12 +21,12 @@ pub struct ScratchFile {
     path: PathBuf,
     file: Arc<dyn WriteFile>,
     reader: Box<dyn ReadFile>,
-    blocks: Vec<Block>,
+    blocks: Vec<ScratchBlock>,
 }
 
 /// A block of the file.
 #[derive(Debug, Clone, Copy)]
-struct Block {
+struct ScratchBlock {
     offset: u64,
     bytes: usize,
     crc: u32,
@@ -60,9 +60,9 @@ impl ScratchFile {
     /// # Errors
     /// The disk's.
     pub fn append(&mut self, block: &[u8]) -> Result<()> {
-        let offset = self.blocks.last().map_or(0, Block::end);
+        let offset = self.blocks.last().map_or(0, ScratchBlock::end);
         self.file.write_at(block, offset)?;
-        self.blocks.push(Block {
+        self.blocks.push(ScratchBlock {
             offset,
             bytes: block.len(),
             crc: crc32fast::hash(block),
@@ -98,7 +98,7 @@ impl ScratchFile {
     }
 }
 
-impl Block {
+impl ScratchBlock {
     /// Where the next one begins.
     fn end(&self) -> u64 {
         self.offset + self.bytes as u64
@@ -112,7 +112,7 @@ impl Drop for ScratchFile {
 }
 
 #[cold]
-fn changed(path: &Path, block: &Block) -> Error {
+fn changed(path: &Path, block: &ScratchBlock) -> Error {
     let message = format!(
         "{} bytes are not those that were written there",
         block.bytes
