@@ -35,11 +35,10 @@ mod verify;
 pub mod wire;
 
 pub use self::kinds::copy_files::{
-    COPY_FAILURES_NAMED, COPY_WORKER_BYTES, CopyFilesSpec, CopyReport, PUT_FILE_BYTES,
-    SHORT_FILE_BYTES,
+    COPY_FAILURES_NAMED, COPY_WORKER_BYTES, CopyFilesSpec, CopyReport, SHORT_FILE_BYTES,
 };
 pub use self::kinds::copy_item::{
-    CopiedFile, CopyItem, CopyOutcome, CopyRules, CopySource, ExistingFile,
+    CopiedFile, CopyItem, CopyOutcome, CopyRules, CopySource, ExistingFile, PUT_FILE_BYTES,
 };
 pub use self::kinds::gather_lines::{GATHER_WORKER_BYTES, GatherLinesSpec};
 pub use self::kinds::generate::{GENERATE_WORKER_BYTES, GenerateSpec};

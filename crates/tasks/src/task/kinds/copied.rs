@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::copy_files::{COPY_WITHIN_BYTES, PUT_FILE_BYTES};
-use super::copy_item::{CopiedFile, CopyItem, CopyOutcome, CopyRules, ExistingFile};
+use super::copy_item::{
+    COPY_WITHIN_BYTES, CopiedFile, CopyItem, CopyOutcome, CopyRules, ExistingFile, PUT_FILE_BYTES,
+};
 use crate::commit::sent_again;
 use crate::task::{TaskAttempt, TaskContext};
 use gristmill_base::error::{Error, JobOption, Kind, Result};
@@ -300,8 +301,8 @@ impl<'a> Copying<'a> {
         };
         let from = input.path.as_typed();
         let made = match publisher.copy(from, &input.stat, to.as_typed()) {
-            // It does not do this, and may take what is sent.
-            Err(error) if error.kind() == Kind::Io && !error.retryable() => None,
+            // It does not do this, or wants more rights for it, and may take what is sent.
+            Err(error) if is_refused(&error) => None,
             made => made?,
         };
         self.attempt
@@ -472,6 +473,11 @@ impl<'a> Copying<'a> {
             false => Err(not_proved(to)),
         }
     }
+}
+
+/// Whether a store says no, and will say no again.
+fn is_refused(error: &Error) -> bool {
+    matches!(error.kind(), Kind::Io | Kind::Permission) && !error.retryable()
 }
 
 fn copied(

@@ -28,12 +28,6 @@ pub const COPY_FAILURES_NAMED: usize = 20;
 /// Memory of a worker that copies: a buffer for each side, which are compared.
 pub const COPY_WORKER_BYTES: u64 = 2 * TRANSFER_BYTES as u64;
 
-/// A file that is written to a store by one request is no longer than this.
-pub const PUT_FILE_BYTES: u64 = TRANSFER_BYTES as u64;
-
-/// A store makes a copy of its own file by one request, which takes as long as that, if it is no longer than this.
-pub const COPY_WITHIN_BYTES: u64 = 1 << 30;
-
 /// A file that is copied beside others, where a place answers late or a device is waited for, is no longer than this.
 pub const SHORT_FILE_BYTES: u64 = 256 << 10;
 

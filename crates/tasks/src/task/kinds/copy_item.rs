@@ -5,7 +5,14 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use gristmill_storage::Stat;
+use gristmill_storage::io::overlap::TRANSFER_BYTES;
 use gristmill_storage::location::Location;
+
+/// A file that is written to a store by one request is no longer than this.
+pub const PUT_FILE_BYTES: u64 = TRANSFER_BYTES as u64;
+
+/// A store makes a copy of its own file by one request, which takes as long as that, if it is no longer than this.
+pub(super) const COPY_WITHIN_BYTES: u64 = 1 << 30;
 
 /// Something to copy, and where to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
