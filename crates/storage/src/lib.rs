@@ -232,7 +232,7 @@ pub trait Publisher: OutputStore {
     /// Makes a short file at once, in the place of one that is there, where the place [pins versions](Store::pins_versions): object
     /// stores do. What they have was compared, or an error comes.
     fn put(&self, path: &Path, _data: &[u8]) -> Result<()> {
-        Err(Error::bug("write a short file", "its place is no object store").with_path(path))
+        Err(Error::bug("write a file", "its place keeps no versions").with_path(path))
     }
 
     /// Makes a file of another one of this place, which is that version, without its bytes coming here; says what is known of it once
