@@ -5,26 +5,24 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
+use super::copy_errors::{OPERATION, changed, differs, has_name, not_proved, unusable};
 use super::copy_item::{
     COPY_WITHIN_BYTES, CopiedFile, CopyItem, CopyOutcome, CopyRules, ExistingFile, PUT_FILE_BYTES,
 };
+use super::copy_pace::CopyPace;
 use crate::commit::sent_again;
 use crate::task::{TaskAttempt, TaskContext};
-use gristmill_base::error::{Error, JobOption, Kind, Result};
+use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::input::InputFile;
 use gristmill_storage::io::overlap::{OverlappedWriter, TRANSFER_BYTES};
 use gristmill_storage::io::window::in_order;
 use gristmill_storage::local::attributes::{link_of, make_link, mode_of, set_mode, set_modified};
 use gristmill_storage::local::not_there;
 use gristmill_storage::location::Location;
-use gristmill_storage::net::stop::Stop;
 use gristmill_storage::objects::Upload;
 use gristmill_storage::stores::Stores;
 use gristmill_storage::{Caching, FileKind, Publisher, ReadFile, Stat, WriteFile};
-
-const OPERATION: &str = "copy a file";
 
 /// A file of a disk that is written past the page cache is as long at least: a program that reads it next may have read a
 /// shorter one from there.
@@ -32,9 +30,6 @@ const LONG_FILE_BYTES: u64 = 64 << 20;
 
 /// Bytes of each of the three buffers that it is written from.
 const LONG_BUFFER_BYTES: usize = 2 << 20;
-
-/// How long a wait for the next bytes is at most, so that a stop is heard.
-const WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// What a task copies with.
 pub(super) struct Copying<'a> {
@@ -491,84 +486,5 @@ fn copied(
         outcome,
         bytes: input.stat.bytes,
         crc,
-    }
-}
-
-fn changed(path: &Location) -> Error {
-    Error::new(
-        Kind::InputChanged,
-        OPERATION,
-        "it changed while it was read",
-    )
-    .with_path(path.as_typed())
-    .advise("let no program write to the source, then run again")
-    .final_error()
-}
-
-fn not_proved(path: &Location) -> Error {
-    let message = "the bytes there are not those that were written";
-    Error::new(Kind::Proof, OPERATION, message)
-        .with_path(path.as_typed())
-        .advise("let no other program write to the target, check the device, then run again")
-}
-
-/// The error of a name that the target does not take: it comes from the source, and not from an option.
-fn unusable(item: &CopyItem, error: &Error) -> Error {
-    Error::new(Kind::BadInput, OPERATION, error.what())
-        .with_path(item.to.as_typed())
-        .with("source", &item.from)
-        .advise("rename the file, or leave it out with --exclude")
-}
-
-fn has_name(path: &Location, what: &str) -> Error {
-    Error::new(Kind::Exists, OPERATION, what)
-        .with_path(path.as_typed())
-        .advise("remove it, or name another target")
-        .final_error()
-}
-
-fn differs(item: &CopyItem) -> Error {
-    let message = "a file that has its name has other bytes";
-    Error::new(Kind::Exists, OPERATION, message)
-        .with_path(item.to.as_typed())
-        .with("source", &item.from)
-        .advise_options(
-            "give {} to replace all files, or --update to replace those that differ",
-            [JobOption::Overwrite.named()],
-        )
-        .final_error()
-}
-
-/// Bytes a second, at most.
-struct CopyPace {
-    bytes_per_s: Option<u64>,
-    began: Instant,
-    bytes: u64,
-}
-
-impl CopyPace {
-    fn new(bytes_per_s: Option<u64>) -> Self {
-        CopyPace {
-            bytes_per_s,
-            began: Instant::now(),
-            bytes: 0,
-        }
-    }
-
-    /// Notes so many bytes, and waits until more may come.
-    fn wait(&mut self, bytes: usize, (attempt, stop): (&TaskAttempt<'_>, &Stop)) -> Result<()> {
-        let Some(bytes_per_s) = self.bytes_per_s else {
-            return Ok(());
-        };
-        self.bytes += bytes as u64;
-        let due = Duration::from_secs_f64(self.bytes as f64 / bytes_per_s.max(1) as f64);
-        while let Some(left) = due
-            .checked_sub(self.began.elapsed())
-            .filter(|left| !left.is_zero())
-        {
-            stop.sleep(left.min(WAIT_MAX));
-            attempt.progress(0)?;
-        }
-        Ok(())
     }
 }

@@ -137,7 +137,8 @@ impl CopyFilesSpec {
             false => 1,
         };
         let longest = short.iter().map(|(_, item)| item.bytes()).max();
-        let each = 3 * longest.unwrap_or(0).max(SHORT_FILE_LEAST); // two buffers, and what is sent
+        // Two buffers, what is sent of one, and a body that is put together of that.
+        let each = 4 * longest.unwrap_or(0).max(SHORT_FILE_LEAST);
         usize::try_from(self.rules.worker_bytes / each).map_or(1, |fit| fit.clamp(1, most))
     }
 

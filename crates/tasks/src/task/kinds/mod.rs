@@ -1,8 +1,10 @@
 //! A kind of task each: what it is told, what it reports, how it runs.
 
 mod copied;
+mod copy_errors;
 pub mod copy_files;
 pub mod copy_item;
+mod copy_pace;
 pub mod gather_lines;
 pub mod generate;
 pub mod map;

@@ -33,7 +33,7 @@ struct ScratchBlock {
 }
 
 impl ScratchFile {
-    /// An empty file of this name, in the first of the places that has room.
+    /// An empty file of this name, in the first of the places that takes one: how long it will be, nobody knows.
     ///
     /// # Errors
     /// The disk's.
