@@ -32,6 +32,7 @@ use gristmill_base::record::checksum::Hex;
 use gristmill_base::record::shape::{Fixed, Shape};
 use gristmill_base::record::{KEY_BYTES, RECORD_BYTES};
 use gristmill_base::sync::lock;
+use gristmill_base::sys::memory::give_back;
 use gristmill_storage::Caps;
 use gristmill_storage::input::InputFile;
 use gristmill_storage::location::Location;
@@ -97,15 +98,18 @@ impl JobKind for TerasortSpec {
     }
 
     fn explain(&self, job: &RunningJob<'_>) -> Result<Explanation> {
-        let (files, plan, memory_layout) = plan_of(job, self)?;
-        let remote = remote_inputs(&files);
-        drop(files); // of a million, more than all that follows takes
+        let files = files_of(job, self)?;
+        let (remote, file_bytes) = (remote_inputs(&files), lengths(&files));
+        drop(files); // of a million, more than the plan takes, which is made next
+        give_back();
+        let (plan, memory_layout) = plan_of(job, self, file_bytes)?;
         let explained = explain::of_plan(job, &plan, memory_layout.as_ref())?;
         job.with_stores(explained, &remote)
     }
 
     fn run(&self, job: &mut RunningJob<'_>) -> Result<()> {
-        let (files, plan, memory_layout) = plan_of(job, self)?;
+        let files = files_of(job, self)?;
+        let (plan, memory_layout) = plan_of(job, self, lengths(&files))?;
         let names: Vec<PathBuf> = (0..plan.parts)
             .map(|part| part_name('r', part).into())
             .collect();
@@ -141,20 +145,30 @@ impl JobKind for TerasortSpec {
     }
 }
 
-/// What a job would work on, and how.
-fn plan_of(
-    job: &RunningJob<'_>,
-    spec: &TerasortSpec,
-) -> Result<(Vec<InputFile>, SortPlan, Option<MemoryLayout>)> {
+/// What a job would work on. The job's room is known from then on.
+fn files_of(job: &RunningJob<'_>, spec: &TerasortSpec) -> Result<Vec<InputFile>> {
     check_apart(&spec.inputs, &spec.output)?;
     let files = input_files(job.store(), &spec.inputs)?;
     check_whole_records(&files, RECORD_BYTES)?;
-    let file_bytes = files.iter().map(|file| file.stat.bytes).collect();
+    job.room_for(&files);
+    Ok(files)
+}
+
+fn lengths(files: &[InputFile]) -> Vec<u64> {
+    files.iter().map(|file| file.stat.bytes).collect()
+}
+
+/// How a job would work on files of these lengths.
+fn plan_of(
+    job: &RunningJob<'_>,
+    spec: &TerasortSpec,
+    file_bytes: Vec<u64>,
+) -> Result<(SortPlan, Option<MemoryLayout>)> {
     let split_bytes = check_split_size(job.common.split_size)?;
     let plan = SortPlan::new(RECORD_BYTES, file_bytes, spec.partitions)?;
     let mut plan = plan.split_by(split_bytes);
     plan.whole = job.store().caps(&spec.output) == Caps::Whole;
-    let fits = plan.fits(job.room_for(&files), job.workers);
+    let fits = plan.fits(job.room(), job.workers);
     let memory_layout = if fits && job.runner.shares_memory() {
         None
     } else {
@@ -163,7 +177,7 @@ fn plan_of(
         let memory_layout = memory_layout.opening(job.runs_at_once);
         Some(memory_layout.for_input(plan.input_bytes()))
     };
-    Ok((files, plan, memory_layout))
+    Ok((plan, memory_layout))
 }
 
 /// The disk that runs need.
