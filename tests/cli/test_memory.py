@@ -40,7 +40,7 @@ def test_jobs_drawn_by_chance_stay_within_their_budgets(tmp_path: Path) -> None:
     ("kind", "budget", "killed_after_s"),
     [
         ("sort", 16, 0),
-        ("terasort", 16, 0),
+        ("terasort", 15, 0),
         ("sort", 64, 0),
         ("wordcount", 24, 0),
         ("terasort", 42, 0.3),

@@ -20,14 +20,16 @@ impl MapLimit {
         self.bytes.saturating_sub(self.used_bytes)
     }
 
-    /// The command that lets the process map so many bytes beside what it has.
+    /// The command that lets the process map so many bytes beside what it has, and a megabyte more: a process does not map the
+    /// same each time.
     ///
     /// ```text
     /// ulimit -v 4000000
     /// ```
     pub fn raised_by(self, bytes: u64) -> String {
         let needed = self.used_bytes.saturating_add(bytes).div_ceil(1024);
-        format!("{} {}", self.command, needed.next_multiple_of(1000))
+        let raised = needed.saturating_add(1000).next_multiple_of(1000);
+        format!("{} {raised}", self.command)
     }
 }
 
@@ -164,7 +166,7 @@ mod tests {
             used_bytes: 96_000_000,
         };
         assert_eq!(limit.free_bytes(), 4_000_000_000);
-        assert_eq!(limit.raised_by(4_000_000_001), "ulimit -v 4001000");
+        assert_eq!(limit.raised_by(4_000_000_001), "ulimit -v 4002000");
         let over = MapLimit {
             used_bytes: u64::MAX,
             ..limit

@@ -27,8 +27,9 @@ const FIXED_BYTES: u64 = 1 << 20;
 /// What a worker holds beside its buffers: stacks and allocations of its threads.
 const WORKER_BYTES: u64 = 192 << 10;
 
-/// Records and entries that a worker must be able to hold: less makes runs too many and too short.
-const CHUNK_BYTES_MIN: u64 = 1 << 20;
+/// Records and entries that a worker must be able to hold: less makes runs too many and too short. With it two workers sort
+/// with 15 MB.
+const CHUNK_BYTES_MIN: u64 = 896 << 10;
 
 /// A writer's buffers: a share of the worker's memory, within what a device needs and can use.
 const BUFFER_SHARE: u64 = 32;
