@@ -732,6 +732,7 @@ def group(
     distinct: str | Iterable[str] | None = ...,
     first: str | Iterable[str] | None = ...,
     last: str | Iterable[str] | None = ...,
+    jsonl: bool = ...,
     sorted: bool = ...,
     parts: int | None = ...,
     output: StrPath | None = ...,
@@ -779,6 +780,8 @@ def group(
         distinct: Columns whose different values are counted. By default none.
         first: Columns to take the first value of, in the order of the input. By default none.
         last: Columns to take the last value of. By default none.
+        jsonl: Each line is a JSON object, and columns are paths into it: user.id. A value that is
+            null or not there is empty. Rows of the output are objects, too.
         sorted: Put the whole output in the order of the keys; one task writes it. Without it, only
             each part is in order, and there is a part for each 256 MB of input.
         parts: Write the output as N files, part-r-00000 and so on, in a directory. The hash of a
@@ -1012,6 +1015,7 @@ def join(
     right_field: int | None = ...,
     fields: str | None = ...,
     ignore_case: bool = ...,
+    jsonl: bool = ...,
     header: bool = ...,
     sorted: bool = ...,
     parts: int | None = ...,
@@ -1070,6 +1074,8 @@ def join(
             second field of the left. auto: as many of each input as its first line has. By default
             the key, the others of the left, the others of the right.
         ignore_case: Small letters in keys of lines equal large ones, among those of ASCII.
+        jsonl: Each line is a JSON object, and columns are paths into it: user.id. A value that is
+            null or not there is empty. The members of the rows stand in one object.
         header: The first line of each file of lines is a header. They are joined, and stand first.
         sorted: Put the whole output in the order of the keys; one task writes it. Without it, only
             each part is in order, and there is a part for each 256 MB of input.

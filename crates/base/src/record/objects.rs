@@ -240,6 +240,90 @@ impl<'a> Visitor<'_> for NameSeed<'a> {
     }
 }
 
+/// The members of an object: their names, and where the values lie in the line.
+///
+/// # Errors
+/// The line is no JSON object: what is wrong with it.
+///
+/// ```
+/// use gristmill_base::record::objects::members;
+/// let line = br#"{"a": [1, 2], "b\n": null}"#;
+/// let found = members(line).unwrap();
+/// assert_eq!((found[0].0.as_str(), &line[found[0].1.clone()]), ("a", &b"[1, 2]"[..]));
+/// assert_eq!(found[1].0, "b\n");
+/// ```
+pub fn members(line: &[u8]) -> Result<Vec<(String, Range<usize>)>, String> {
+    let mut from = serde_json::Deserializer::from_slice(line);
+    let found = from.deserialize_map(FindMembers(line));
+    let found = found.and_then(|found| from.end().map(|()| found));
+    found.map_err(|error| error.to_string())
+}
+
+/// Finds the members of the object in a line.
+struct FindMembers<'a>(&'a [u8]);
+
+impl<'de> Visitor<'de> for FindMembers<'_> {
+    type Value = Vec<(String, Range<usize>)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = Vec::new();
+        while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
+            let value = value.get();
+            let begin = value.as_ptr().addr() - self.0.as_ptr().addr();
+            found.push((name, begin..begin + value.len()));
+        }
+        Ok(found)
+    }
+}
+
+/// The name of the member that a path names; `None` of one within another.
+///
+/// ```
+/// use gristmill_base::record::objects::member_of;
+/// assert_eq!(member_of(r"a\.b"), Some("a.b".to_owned()));
+/// assert_eq!(member_of("a.b"), None);
+/// ```
+pub fn member_of(path: &str) -> Option<String> {
+    let mut names = names_of(path);
+    let name = names.pop();
+    name.filter(|_| names.is_empty())
+}
+
+/// Appends a name as JSON.
+pub fn write_name(name: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(serde_json::Value::from(name).to_string().as_bytes());
+}
+
+/// Appends what says this text as a value: a number where it is one, else a string; where it is empty, `null`.
+///
+/// ```
+/// use gristmill_base::record::objects::write_value;
+/// let mut out = Vec::new();
+/// for text in ["-1.50", "007", "a \"b\"", ""] {
+///     write_value(text.as_bytes(), &mut out);
+///     out.push(b' ');
+/// }
+/// assert_eq!(out, br#"-1.50 "007" "a \"b\"" null "#);
+/// ```
+pub fn write_value(text: &[u8], out: &mut Vec<u8>) {
+    let is_number = || {
+        let found = serde_json::from_slice::<&RawValue>(text);
+        let begins = |first: &u8| *first == b'-' || first.is_ascii_digit();
+        text.first().is_some_and(begins) && found.is_ok_and(|found| found.get().len() == text.len())
+    };
+    match text {
+        [] => out.extend_from_slice(b"null"),
+        number if is_number() => out.extend_from_slice(number),
+        text => {
+            write_name(&String::from_utf8_lossy(text), out);
+        }
+    }
+}
+
 /// What a value says, put together in `room` where it does not lie in one piece.
 pub fn text_of<'a>(value: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
     let Some(inside) = value.strip_prefix(b"\"") else {

@@ -29,6 +29,8 @@ pub(super) enum CellKind {
     Number,
     NumberOrText,
     Text,
+    /// JSON, as it stands.
+    AsWritten,
     /// Whether there is something in it.
     Present,
 }
@@ -57,7 +59,7 @@ pub(super) struct StateColumn {
     /// Of rows, there is none.
     pub(super) column: Option<usize>,
     name: Vec<u8>,
-    reads: CellKind,
+    pub(super) reads: CellKind,
     aggregate: Aggregate,
 }
 
@@ -107,6 +109,18 @@ impl GroupFigures {
             aggregate,
         });
         self.all.push(Figure { name, source });
+    }
+
+    /// Adds states that keep the first values of the columns of a key as they are written; gives the number of the first of them.
+    pub(super) fn keys_as_written(&mut self, by: &[usize]) -> usize {
+        let first = self.states.len();
+        self.states.extend(by.iter().map(|column| StateColumn {
+            column: Some(*column),
+            name: Vec::new(),
+            reads: CellKind::AsWritten,
+            aggregate: Aggregate::First,
+        }));
+        first
     }
 
     /// Adds a percentile of a column.
@@ -186,14 +200,14 @@ impl StateColumn {
         }
         match self.reads {
             CellKind::Present => write::int(out, 0),
-            CellKind::Text => write::bytes(out, cell),
+            CellKind::Text | CellKind::AsWritten => write::bytes(out, cell),
             CellKind::Number => match CellNumber::of(cell) {
                 Ok(number) => number.write(cell, out),
-                Err(why) => return Err(no_number((&self.name, self.column), cell, why)),
+                Err(why) => return Err(no_number(&self.name, cell, why)),
             },
             CellKind::NumberOrText => match CellNumber::of(cell) {
                 Err(why @ NoNumber::TooLong) => {
-                    return Err(no_number((&self.name, self.column), cell, why));
+                    return Err(no_number(&self.name, cell, why));
                 }
                 _ => write::bytes(out, cell),
             },
@@ -209,7 +223,7 @@ impl ValueStream {
         if self.counted.is_some() {
             match CellNumber::of(cell) {
                 Ok(number) => number.write_order(out),
-                Err(why) => return Err(no_number((&self.name, Some(self.column)), cell, why)),
+                Err(why) => return Err(no_number(&self.name, cell, why)),
             }
         }
         out.extend_from_slice(cell);
@@ -218,7 +232,7 @@ impl ValueStream {
 }
 
 #[cold]
-fn no_number((name, column): (&[u8], Option<usize>), cell: &[u8], why: NoNumber) -> Error {
+fn no_number(name: &[u8], cell: &[u8], why: NoNumber) -> Error {
     let name = String::from_utf8_lossy(name.strip_prefix(b"_").unwrap_or(name));
     let cell = String::from_utf8_lossy(cell);
     let cell: String = cell.chars().take(SHOWN_CHARS).collect();
@@ -227,9 +241,7 @@ fn no_number((name, column): (&[u8], Option<usize>), cell: &[u8], why: NoNumber)
         NoNumber::TooLong => "numbers of up to 600 digits before the point and behind it",
     };
     let message = format!("{name} takes {numbers}, not {cell:?}");
-    let column = column.unwrap_or_default() + 1;
     Error::new(Kind::BadInput, "group the rows", message)
-        .with("column", format!("#{column}"))
         .advise("correct the cell; one that is empty is left out")
 }
 

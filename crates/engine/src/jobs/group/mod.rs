@@ -13,7 +13,10 @@ mod operator;
 
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, one_if_sorted};
-use super::tables::{InputTable, RecordFields, RecordsAsked, record_inputs, record_options};
+use super::tables::{
+    FieldsAsked, InputTable, ObjectWriter, RecordFields, RecordsAsked, record_inputs,
+    record_options,
+};
 use crate::plan::table::{CommandSpec, Common, option};
 use figures::{CellKind, GroupFigures, Percent};
 use gristmill_base::aggregate::Aggregate;
@@ -41,6 +44,10 @@ record_options! {
         distinct: Vec<String> = option("none", "Columns whose different values are counted."),
         first: Vec<String> = option("none", "Columns to take the first value of, in the order of the input."),
         last: Vec<String> = option("none", "Columns to take the last value of."),
+        jsonl: bool = option(
+            "off",
+            "Each line is a JSON object, and columns are paths into it: user.id. A value that is null or not there is empty. Rows of the output are objects, too.",
+        ),
     }
 }
 
@@ -74,6 +81,23 @@ Rome,5
 type StatesAsked<'a> = (&'static str, &'a [String], Aggregate, CellKind);
 
 impl GroupSpec {
+    /// The columns that anything is asked of, where these are paths into objects.
+    fn columns(&self) -> Result<Vec<String>> {
+        let figures = [&self.sum, &self.mean, &self.min, &self.max, &self.median];
+        let others = [&self.distinct, &self.first, &self.last];
+        let words = figures.into_iter().chain(others).flatten();
+        let mut columns: Vec<_> = self.by.iter().chain(words).cloned().collect();
+        for given in &self.percentile {
+            columns.push(Percent::of_option(given)?.2);
+        }
+        Ok(columns)
+    }
+
+    /// What a record is; these are its columns where it is an object.
+    fn fields_asked<'a>(&'a self, columns: &'a [String]) -> FieldsAsked<'a> {
+        self.asked().of_objects(self.jsonl, columns)
+    }
+
     /// The figures that are asked for, in the order of the columns of the output.
     fn figures(&self, fields: &RecordFields) -> Result<GroupFigures> {
         let middle = [
@@ -82,9 +106,14 @@ impl GroupSpec {
             ("min", &self.min, Aggregate::CellMin, CellKind::NumberOrText),
             ("max", &self.max, Aggregate::CellMax, CellKind::NumberOrText),
         ];
+        let ends_read = if self.jsonl {
+            CellKind::AsWritten
+        } else {
+            CellKind::Text
+        };
         let ends = [
-            ("first", &*self.first, Aggregate::First, CellKind::Text),
-            ("last", &self.last, Aggregate::Last, CellKind::Text),
+            ("first", &*self.first, Aggregate::First, ends_read),
+            ("last", &self.last, Aggregate::Last, ends_read),
         ];
         let asked = middle.iter().chain(&ends).map(|(_, columns, ..)| *columns);
         let asked = asked.chain([&*self.median, &self.percentile, &self.distinct]);
@@ -109,6 +138,18 @@ impl GroupSpec {
         figures.check()?;
         Ok(figures)
     }
+}
+
+/// What the columns of the output are called.
+fn names<'f>(
+    fields: &'f RecordFields,
+    by: &'f [usize],
+    figures: &'f GroupFigures,
+) -> impl Iterator<Item = &'f [u8]> {
+    let keys = by
+        .iter()
+        .map(|column| fields.name(*column).unwrap_or_default());
+    keys.chain(figures.names())
 }
 
 /// Adds the figures of some columns that states make.
@@ -139,29 +180,30 @@ impl NativeJob for GroupSpec {
     }
 
     fn records(&self) -> Result<RecordsAsked> {
-        self.asked().records(1, Vec::new())
+        self.fields_asked(&self.columns()?).records(1, Vec::new())
     }
 
     fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
-        let fields = self.asked().fields(tables.first())?;
+        let fields = self.fields_asked(&self.columns()?).fields(tables.first())?;
         let by = fields.columns(&self.by)?;
-        let figures = self.figures(&fields)?;
-        let mut header = Vec::new();
-        if fields.has_header() {
+        let mut figures = self.figures(&fields)?;
+        let (mut header, mut objects, mut keys) = (Vec::new(), None, None);
+        if self.jsonl {
+            objects = Some(ObjectWriter::new(names(&fields, &by, &figures)));
+            keys = Some(figures.keys_as_written(&by));
+        } else if fields.has_header() {
             let mut writer = fields.writer();
-            let names = by
-                .iter()
-                .map(|column| fields.name(*column).unwrap_or_default());
-            let names = names.chain(figures.names());
-            names.for_each(|name| writer.field(name, &mut header));
+            names(&fields, &by, &figures).for_each(|name| writer.field(name, &mut header));
             writer.end(&mut header);
         }
         Ok(Box::new(GroupOperator {
             by,
+            keys,
             aggregate: figures.aggregate(),
             figures,
             fields,
             header,
+            objects,
         }))
     }
 }

@@ -11,8 +11,8 @@
 //!
 //! Decision: docs/decisions/streamed-medians.md.
 
-use super::figures::{FigureSource, GroupFigures};
-use crate::jobs::tables::{RecordFields, RecordWriter};
+use super::figures::{CellKind, FigureSource, GroupFigures};
+use crate::jobs::tables::{ObjectWriter, RecordFields, RecordWriter};
 use gristmill_base::aggregate::{Aggregate, AggregateState};
 use gristmill_base::error::{Error, Result};
 use gristmill_base::value::{Token, ValueReader, skip, write, write_cell};
@@ -34,6 +34,9 @@ pub(super) struct GroupOperator {
     pub(super) figures: GroupFigures,
     pub(super) fields: RecordFields,
     pub(super) header: Vec<u8>,
+    /// Where rows are JSON objects: what writes them, and the number of the first state of a column of the key.
+    pub(super) objects: Option<ObjectWriter>,
+    pub(super) keys: Option<usize>,
     /// What makes the states of the figures.
     pub(super) aggregate: Aggregate,
 }
@@ -78,6 +81,7 @@ impl Operator for GroupOperator {
             wanted: Vec::new(),
             cells: vec![Vec::new(); figures.len()],
             writer: self.fields.writer(),
+            objects: self.objects.clone(),
             row: Vec::new(),
         }))
     }
@@ -110,7 +114,8 @@ impl GroupMapper<'_> {
             }
             self.key.truncate(group_bytes);
             self.key.extend_from_slice(&number.to_be_bytes());
-            stream.write_order(cell, &mut self.key)?;
+            let written = stream.write_order(cell, &mut self.key);
+            written.map_err(|error| error.with("column", fields.place(stream.column)))?;
             values.add_ordered((&self.key, group_bytes), COUNTED, record.position, pairs)?;
         }
         Ok(())
@@ -131,8 +136,12 @@ impl Mapper for GroupMapper<'_> {
             match state.column {
                 None => write::null(&mut self.value),
                 Some(column) => {
-                    let cell = fields.value(record, column, &mut self.room);
-                    state.encode(cell, &mut self.value)?;
+                    let mut cell = fields.value(record, column, &mut self.room);
+                    if state.reads == CellKind::AsWritten && !cell.is_empty() {
+                        cell = RecordFields::as_written(record, column);
+                    }
+                    let encoded = state.encode(cell, &mut self.value);
+                    encoded.map_err(|error| error.with("column", fields.place(column)))?;
                 }
             }
         }
@@ -171,6 +180,7 @@ struct GroupReducer<'o> {
     /// The text of each figure that a stream makes.
     cells: Vec<Vec<u8>>,
     writer: RecordWriter,
+    objects: Option<ObjectWriter>,
     row: Vec<u8>,
 }
 
@@ -270,21 +280,19 @@ impl GroupReducer<'_> {
             self.finish_states()?;
         }
         self.row.clear();
-        let mut key = ValueReader::new(key);
-        while let Some(token) = key.token()? {
-            if let Token::Bytes(cell) = token {
-                self.writer.field(&cell, &mut self.row);
-            }
-        }
+        self.write_key(key)?;
         for (at, figure) in self.group.figures.all.iter().enumerate() {
             let mut cell = self
                 .cells
                 .get_mut(at)
                 .map(std::mem::take)
                 .unwrap_or_default();
+            let mut is_json = false;
             match figure.source {
                 FigureSource::State(state) => {
                     write_cell(self.result(state), &mut cell)?;
+                    let state = self.group.figures.states.get(state);
+                    is_json = state.is_some_and(|state| state.reads == CellKind::AsWritten);
                 }
                 FigureSource::Rank { .. } => {}
                 FigureSource::Different { stream } => {
@@ -292,13 +300,44 @@ impl GroupReducer<'_> {
                     cell.extend_from_slice(seen.to_string().as_bytes());
                 }
             }
-            self.writer.field(&cell, &mut self.row);
+            self.write(&cell, is_json);
             if let Some(room) = self.cells.get_mut(at) {
                 *room = cell;
             }
         }
-        self.writer.end(&mut self.row);
+        match &mut self.objects {
+            Some(objects) => objects.end(&mut self.row),
+            None => self.writer.end(&mut self.row),
+        }
         part.record(&self.row)
+    }
+
+    /// Writes the cells of the key; of objects the values that came first.
+    fn write_key(&mut self, key: &[u8]) -> Result<()> {
+        if let Some(first) = self.group.keys {
+            let mut value = Vec::new();
+            for state in first..first + self.group.by.len() {
+                value.clear();
+                write_cell(self.result(state), &mut value)?;
+                self.write(&value, true);
+            }
+            return Ok(());
+        }
+        let mut key = ValueReader::new(key);
+        while let Some(token) = key.token()? {
+            if let Token::Bytes(cell) = token {
+                self.write(&cell, false);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the next cell of the row.
+    fn write(&mut self, cell: &[u8], is_json: bool) {
+        match &mut self.objects {
+            Some(objects) => objects.value(cell, is_json, &mut self.row),
+            None => self.writer.field(cell, &mut self.row),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::input::JoinInput;
 use super::join_kind::RowsWanted;
 use super::layout::Layout;
+use super::objects::JoinObjects;
 use crate::jobs::tables::RecordWriter;
 use gristmill_base::error::Result;
 use gristmill_base::value::{Token, ValueReader};
@@ -15,6 +16,8 @@ pub(super) struct JoinRows {
     /// Whether rows of the left are chosen, and stay as they are.
     pub(super) selects: bool,
     pub(super) layout: Layout,
+    /// What puts JSON objects together, in place of the layout.
+    pub(super) objects: Option<JoinObjects>,
     /// What stands in a row for an input that has no row.
     pub(super) absent: Vec<Vec<u8>>,
     /// What stands for a cell of the key that is empty.
@@ -27,6 +30,23 @@ impl JoinRows {
     /// What stands for a row of an input that has none.
     pub(super) fn absent(&self, input: usize) -> &[u8] {
         self.absent.get(input).map_or(&[], Vec::as_slice)
+    }
+
+    /// Writes a row of the output: `key` is how the key is written, if rows do not keep theirs, and `source` the first input that
+    /// has a row.
+    #[inline]
+    pub(super) fn write_row<'r>(
+        &self,
+        (key, source): (&[u8], usize),
+        row_of: impl Fn(usize) -> &'r [u8],
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        match &self.objects {
+            Some(objects) => objects.write(source, row_of, out)?,
+            None => self.layout.write(key, source, row_of, out),
+        }
+        self.writer.end_row(out);
+        Ok(())
     }
 
     /// Writes a key as it stands in rows, where these do not keep theirs.

@@ -21,6 +21,7 @@ mod layout;
 mod line_options;
 mod lines;
 mod names;
+mod objects;
 mod operator;
 mod reducer;
 mod row;
@@ -34,7 +35,8 @@ use self::join_kind::{JoinKind, RowsWanted};
 use self::joined_rows::JoinRows;
 use self::layout::Layout;
 use self::line_options::{BETWEEN_BLANKS, lines_joined, unpaired};
-use self::names::{absent, header, header_as_it_is, names_by, tables_joined};
+use self::names::{absent, header, header_as_it_is, names_by, quoted, tables_joined};
+use self::objects::JoinObjects;
 use self::operator::JoinOperator;
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, one_if_sorted, wrong_option};
@@ -87,6 +89,10 @@ record_options! {
              input as its first line has.",
         ),
         ignore_case: bool = option("off", "Small letters in keys of lines equal large ones, among those of ASCII.").short("i"),
+        jsonl: bool = option(
+            "off",
+            "Each line is a JSON object, and columns are paths into it: user.id. A value that is null or not there is empty. The members of the rows stand in one object.",
+        ),
         header: bool = option("off", "The first line of each file of lines is a header. They are joined, and stand first."),
     }
 }
@@ -142,12 +148,12 @@ impl NativeJob for JoinSpec {
     }
 
     fn records(&self) -> Result<RecordsAsked> {
-        Ok(
-            match self.asked_of_fields().records(self.count(), Vec::new())? {
-                RecordsAsked::Fields(_) => RecordsAsked::Lines,
-                asked => asked,
-            },
-        )
+        let paths = self.paths()?;
+        let asked = self.asked_of_fields().of_objects(self.jsonl, &paths);
+        Ok(match asked.records(self.count(), Vec::new())? {
+            RecordsAsked::Fields(_) => RecordsAsked::Lines,
+            asked => asked,
+        })
     }
 
     fn reads_first_lines(&self) -> bool {
@@ -171,7 +177,7 @@ impl NativeJob for JoinSpec {
         self.check()?;
         let wanted = unpaired(self)?.unwrap_or_else(|| self.how.into());
         let empty = name_of(self.empty.clone().unwrap_or_default());
-        let joined = match self.is_table() {
+        let joined = match self.is_table() || self.jsonl {
             true => self.of_tables(tables, wanted, empty.as_bytes()),
             false => self.of_lines(tables, wanted, empty.as_bytes()),
         };
@@ -187,6 +193,14 @@ impl JoinSpec {
 
     fn is_table(&self) -> bool {
         self.csv || self.tsv
+    }
+
+    /// The paths of objects that must be equal, of all inputs.
+    fn paths(&self) -> Result<Vec<String>> {
+        match self.jsonl {
+            true => Ok(quoted(&names_by(&self.by, self.count())?)),
+            false => Ok(Vec::new()),
+        }
     }
 
     /// What a record is. An empty separator is GNU join's word for whole lines: no line has an LF in it.
@@ -225,7 +239,12 @@ impl JoinSpec {
         ];
         let given = of_lines.iter().find(|(_, is_given)| *is_given);
         match given {
-            Some((name, _)) if self.is_table() => {
+            _ if self.jsonl && self.empty.is_some() => Err(wrong_option(
+                "empty",
+                "an object has no cells that could be empty",
+            )
+            .advise("leave it out: what a side without a row would have is not there")),
+            Some((name, _)) if self.is_table() || self.jsonl => {
                 Err(wrong_option(name, "it is for lines, and these are tables")
                     .advise("leave it out; give by for the columns that must be equal"))
             }
@@ -262,7 +281,9 @@ impl JoinSpec {
     ) -> Result<JoinRows> {
         let by = names_by(&self.by, self.count())?;
         let selects = self.how.selects();
-        let (inputs, writer) = tables_joined(&by, (self.asked(), selects), (tables, self.count()))?;
+        let paths = self.paths()?;
+        let asked = self.asked().of_objects(self.jsonl, &paths);
+        let (inputs, writer) = tables_joined(&by, (asked, selects), (tables, self.count()))?;
         let header = match (selects, inputs.first()) {
             (true, Some(left)) => header_as_it_is(left, &writer),
             _ => header(&inputs, &writer),
@@ -273,6 +294,7 @@ impl JoinSpec {
             layout: Layout::key_first(inputs.len(), false, writer.delimiter()),
             absent: inputs.iter().map(|table| absent(table, empty)).collect(),
             empty_key: Vec::new(),
+            objects: self.jsonl.then(|| JoinObjects::new(&by, inputs.len())),
             inputs: inputs.into_iter().map(JoinInput::Rows).collect(),
             header,
             writer,
@@ -299,6 +321,7 @@ impl JoinSpec {
             selects: self.how.selects(),
             inputs: lines.inputs.into_iter().map(JoinInput::Lines).collect(),
             layout: lines.layout,
+            objects: None,
             absent: lines.absent,
             empty_key: empty.to_vec(),
             header: Vec::new(),

@@ -12,7 +12,7 @@ use gristmill_base::names::name_of;
 use gristmill_base::record::table::{value_of, without_end};
 
 /// What a name of the right gets behind it that is there already, where there are two inputs.
-const SUFFIX: &[u8] = b"_right";
+const SUFFIX: &str = "_right";
 
 /// The names that must be equal, one of each input: `id,city=town` are `id` of both, and `city` of the left with `town` of the right.
 pub(super) fn names_by(words: &[String], inputs: usize) -> Result<Vec<Vec<Vec<u8>>>> {
@@ -91,7 +91,11 @@ pub(super) fn tables_joined(
             .map(|name| fields.column(name))
             .collect::<Result<_>>()?;
         let writer = writer.clone();
-        let form = RowForm::of(input, selects);
+        // What is written of an object depends on the other rows.
+        let form = match (RowForm::of(input, selects), &fields) {
+            (RowForm::Pieces, RecordFields::Objects(_)) => RowForm::Whole,
+            (form, _) => form,
+        };
         inputs.push(JoinTable {
             fields,
             key,
@@ -107,6 +111,23 @@ pub(super) fn absent(table: &JoinTable, empty: &[u8]) -> Vec<u8> {
     let mut cells = Vec::new();
     (table.others()).for_each(|_| table.writer.behind(empty, &mut cells));
     cells
+}
+
+/// What a name of an input gets behind it that is there already.
+pub(super) fn suffix_of(input: usize, inputs: usize) -> String {
+    match inputs {
+        2 => SUFFIX.to_owned(),
+        _ => format!("_{}", input + 1),
+    }
+}
+
+/// All names in quotes, as paths of objects are named to their reader.
+pub(super) fn quoted(by: &[Vec<Vec<u8>>]) -> Vec<String> {
+    let quoted = |name: &Vec<u8>| {
+        let name = String::from_utf8_lossy(name).replace('"', "\"\"");
+        format!("\"{name}\"")
+    };
+    by.iter().flatten().map(quoted).collect()
 }
 
 /// The header of rows that are put together. A name that is there already gets `_right` behind it, as often as it takes; with more
@@ -131,14 +152,11 @@ pub(super) fn header(tables: &[JoinTable], writer: &RecordWriter) -> Vec<u8> {
     let mut names: Vec<Vec<u8>> = (0..keys).map(key_name).collect();
     let mut known: HashSet<Vec<u8>> = names.iter().cloned().collect();
     for (input, table) in tables.iter().enumerate() {
-        let suffix = match tables.len() {
-            2 => SUFFIX.to_vec(),
-            _ => format!("_{}", input + 1).into_bytes(),
-        };
+        let suffix = suffix_of(input, tables.len());
         for column in table.others() {
             let mut name = table.fields.name(column).unwrap_or_default().to_vec();
             while !known.insert(name.clone()) && input > 0 {
-                name.extend_from_slice(&suffix);
+                name.extend_from_slice(suffix.as_bytes());
             }
             names.push(name);
         }

@@ -147,7 +147,8 @@ impl JoinReducer<'_> {
         if self.join.selects {
             self.row.clear();
             self.row.extend_from_slice(row);
-            return self.end_row(part);
+            self.join.writer.end_row(&mut self.row);
+            return self.count_row(part);
         }
         self.step = JoinStep::Left;
         self.go_to_first(0)
@@ -189,9 +190,9 @@ impl JoinReducer<'_> {
             let mut row = std::mem::take(&mut self.row);
             row.clear();
             let row_of = |input: usize| self.row_of(input, first, left);
-            self.join.layout.write(&self.key, first, row_of, &mut row);
+            self.join.write_row((&self.key, first), row_of, &mut row)?;
             self.row = row;
-            self.end_row(part)?;
+            self.count_row(part)?;
             if !self.advance(first)? {
                 return Ok(true);
             }
@@ -223,8 +224,7 @@ impl JoinReducer<'_> {
         Ok(false)
     }
 
-    fn end_row(&mut self, part: &mut PartFiles) -> Result<()> {
-        self.join.writer.end_row(&mut self.row);
+    fn count_row(&mut self, part: &mut PartFiles) -> Result<()> {
         self.rows += 1;
         part.record(&self.row)
     }

@@ -264,9 +264,8 @@ impl SideOutput {
             let mut row = std::mem::take(&mut self.row);
             row.clear();
             let row_of = |input: usize| self.row_of(join, held, (input, left));
-            join.layout.write(&self.key, 0, row_of, &mut row);
+            join.write_row((&self.key, 0), row_of, &mut row)?;
             self.row = row;
-            join.writer.end_row(&mut self.row);
             part.record(&self.row)?;
             if !self.advance(held) {
                 return Ok(());

@@ -185,11 +185,22 @@ impl RecordFields {
         }
     }
 
-    /// The name of a column; `None` where columns have none.
+    /// The name of a column, or its path; `None` where columns have none.
     pub(in crate::jobs) fn name(&self, column: usize) -> Option<&[u8]> {
         match self {
             RecordFields::Table(Some(table)) => table.names.get(column).map(Vec::as_slice),
-            RecordFields::Table(None) | RecordFields::Lines(_) | RecordFields::Objects(_) => None,
+            RecordFields::Objects(paths) => paths.get(column).map(Vec::as_slice),
+            RecordFields::Table(None) | RecordFields::Lines(_) => None,
+        }
+    }
+
+    /// Where a column is, for people: its path, or its number from 1 on.
+    pub(in crate::jobs) fn place(&self, column: usize) -> String {
+        match self {
+            RecordFields::Objects(paths) => {
+                String::from_utf8_lossy(paths.get(column).map_or(&[], Vec::as_slice)).into_owned()
+            }
+            RecordFields::Table(_) | RecordFields::Lines(_) => format!("#{}", column + 1),
         }
     }
 
@@ -216,6 +227,13 @@ impl RecordFields {
         }
     }
 
+    /// A field of a record as it stands; empty where it has not so many.
+    #[inline]
+    pub(in crate::jobs) fn as_written<'a>(record: &Records<'a>, column: usize) -> &'a [u8] {
+        let field = record.fields.get(column).cloned().unwrap_or_default();
+        record.bytes.get(field).unwrap_or_default()
+    }
+
     /// What a field of a record says; empty where it has not so many. It is put together in `room` where it does not lie in one
     /// piece.
     #[inline]
@@ -225,8 +243,7 @@ impl RecordFields {
         column: usize,
         room: &'a mut Vec<u8>,
     ) -> &'a [u8] {
-        let field = record.fields.get(column).cloned().unwrap_or_default();
-        let field = record.bytes.get(field).unwrap_or_default();
+        let field = Self::as_written(record, column);
         match self {
             RecordFields::Table(_) => value_of(field, room),
             RecordFields::Lines(_) => field,
