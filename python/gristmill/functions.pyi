@@ -22,6 +22,7 @@ def sort(
     no_header: bool = ...,
     skip_bad: int | None = ...,
     ragged: Literal["error", "pad", "drop"] = ...,
+    comment: str | None = ...,
     numeric_sort: bool = ...,
     general_numeric_sort: bool = ...,
     human_numeric_sort: bool = ...,
@@ -83,6 +84,8 @@ def sort(
             row without a header. error: the job ends. pad: empty cells are added to a short one; a
             long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
             By default error.
+        comment: Lines of a table that begin with this byte, such as #, are comments, and are left
+            out. By default none.
         numeric_sort: Compare numbers: -1.5, 2, 10.
         general_numeric_sort: Compare numbers as C reads them: 1e3, 0x10, inf.
         human_numeric_sort: Compare numbers with units: 2K, 1G.
@@ -602,6 +605,7 @@ def unique(
     no_header: bool = ...,
     skip_bad: int | None = ...,
     ragged: Literal["error", "pad", "drop"] = ...,
+    comment: str | None = ...,
     field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -661,6 +665,8 @@ def unique(
             row without a header. error: the job ends. pad: empty cells are added to a short one; a
             long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
             By default error.
+        comment: Lines of a table that begin with this byte, such as #, are comments, and are left
+            out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
@@ -741,6 +747,7 @@ def group(
     no_header: bool = ...,
     skip_bad: int | None = ...,
     ragged: Literal["error", "pad", "drop"] = ...,
+    comment: str | None = ...,
     field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -798,6 +805,8 @@ def group(
             row without a header. error: the job ends. pad: empty cells are added to a short one; a
             long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
             By default error.
+        comment: Lines of a table that begin with this byte, such as #, are comments, and are left
+            out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
@@ -881,6 +890,7 @@ def top_records(
     no_header: bool = ...,
     skip_bad: int | None = ...,
     ragged: Literal["error", "pad", "drop"] = ...,
+    comment: str | None = ...,
     field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -940,6 +950,8 @@ def top_records(
             row without a header. error: the job ends. pad: empty cells are added to a short one; a
             long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
             By default error.
+        comment: Lines of a table that begin with this byte, such as #, are comments, and are left
+            out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
@@ -1025,6 +1037,7 @@ def join(
     no_header: bool = ...,
     skip_bad: int | None = ...,
     ragged: Literal["error", "pad", "drop"] = ...,
+    comment: str | None = ...,
     field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -1093,6 +1106,8 @@ def join(
             row without a header. error: the job ends. pad: empty cells are added to a short one; a
             long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
             By default error.
+        comment: Lines of a table that begin with this byte, such as #, are comments, and are left
+            out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
@@ -1174,6 +1189,7 @@ def sample(
     no_header: bool = ...,
     skip_bad: int | None = ...,
     ragged: Literal["error", "pad", "drop"] = ...,
+    comment: str | None = ...,
     field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -1221,6 +1237,8 @@ def sample(
             row without a header. error: the job ends. pad: empty cells are added to a short one; a
             long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
             By default error.
+        comment: Lines of a table that begin with this byte, such as #, are comments, and are left
+            out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
@@ -1288,6 +1306,7 @@ def shuf(
     no_header: bool = ...,
     skip_bad: int | None = ...,
     ragged: Literal["error", "pad", "drop"] = ...,
+    comment: str | None = ...,
     field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -1328,6 +1347,8 @@ def shuf(
             row without a header. error: the job ends. pad: empty cells are added to a short one; a
             long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
             By default error.
+        comment: Lines of a table that begin with this byte, such as #, are comments, and are left
+            out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
@@ -1401,6 +1422,7 @@ def split_by(
     no_header: bool = ...,
     skip_bad: int | None = ...,
     ragged: Literal["error", "pad", "drop"] = ...,
+    comment: str | None = ...,
     field_separator: str | None = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
@@ -1449,6 +1471,8 @@ def split_by(
             row without a header. error: the job ends. pad: empty cells are added to a short one; a
             long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
             By default error.
+        comment: Lines of a table that begin with this byte, such as #, are comments, and are left
+            out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what

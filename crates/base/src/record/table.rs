@@ -34,6 +34,8 @@ pub(super) const QUOTE: u8 = b'"';
 #[derive(Debug, Clone)]
 pub struct RowEnds {
     delimiter: u8,
+    /// What a line that is no row begins with.
+    comment: Option<u8>,
     state: QuoteState,
 }
 
@@ -41,6 +43,10 @@ pub struct RowEnds {
 enum QuoteState {
     /// At the beginning of a file, of whose byte order mark so many bytes were seen.
     Mark(usize),
+    /// At the beginning of a row, which may be a comment.
+    Begin,
+    /// In a comment, where quotes are like all else.
+    Comment,
     /// Not in quotes; `fresh` where a field begins with the next byte.
     Outside { fresh: bool },
     /// In quotes.
@@ -49,14 +55,13 @@ enum QuoteState {
     Quote,
 }
 
-const BEGIN: QuoteState = QuoteState::Outside { fresh: true };
-
 impl RowEnds {
     /// From the beginning of a row on.
     pub fn new(delimiter: u8) -> Self {
         RowEnds {
             delimiter,
-            state: BEGIN,
+            comment: None,
+            state: QuoteState::Outside { fresh: true },
         }
     }
 
@@ -69,7 +74,34 @@ impl RowEnds {
     pub fn of_file(delimiter: u8) -> Self {
         RowEnds {
             delimiter,
+            comment: None,
             state: QuoteState::Mark(0),
+        }
+    }
+
+    /// The same where lines that begin with this byte are comments, in which quotes open nothing.
+    ///
+    /// ```
+    /// use gristmill_base::record::table::RowEnds;
+    /// let mut ends = RowEnds::new(b',').with_comment(Some(b'#'));
+    /// assert_eq!(ends.rest(b"#,\"two\n1,#\n"), Some(7));
+    /// assert_eq!(ends.rest(b"1,#\n"), Some(4));
+    /// ```
+    #[must_use]
+    pub fn with_comment(mut self, comment: Option<u8>) -> Self {
+        self.comment = comment;
+        if comment.is_some() && self.state == (QuoteState::Outside { fresh: true }) {
+            self.state = QuoteState::Begin;
+        }
+        self
+    }
+
+    /// The state at the beginning of a row.
+    #[inline]
+    fn begin(&self) -> QuoteState {
+        match self.comment {
+            None => QuoteState::Outside { fresh: true },
+            Some(_) => QuoteState::Begin,
         }
     }
 
@@ -86,9 +118,23 @@ impl RowEnds {
                         at += 1;
                         QuoteState::Mark(seen + 1)
                     } else {
-                        let fresh = seen == 0 || mark.is_none();
-                        QuoteState::Outside { fresh }
+                        match seen == 0 || mark.is_none() {
+                            true => self.begin(),
+                            false => QuoteState::Outside { fresh: false },
+                        }
                     };
+                }
+                QuoteState::Begin => {
+                    let first = rest.first()?;
+                    self.state = match self.comment == Some(*first) {
+                        true => QuoteState::Comment,
+                        false => QuoteState::Outside { fresh: true },
+                    };
+                }
+                QuoteState::Comment => {
+                    at += memchr(b'\n', rest)? + 1;
+                    self.state = self.begin();
+                    return Some(at);
                 }
                 QuoteState::Outside { fresh } => {
                     let Some(found) = memchr2(QUOTE, b'\n', rest) else {
@@ -101,7 +147,7 @@ impl RowEnds {
                     };
                     at += found + 1;
                     if rest.get(found) == Some(&b'\n') {
-                        self.state = BEGIN;
+                        self.state = self.begin();
                         return Some(at);
                     }
                     self.state = if begins {
@@ -136,7 +182,7 @@ impl RowEnds {
     /// assert_eq!(ends.rest(b"\"4\n\"\n"), Some(5));
     /// ```
     pub fn pass_over(&mut self, block: &[u8]) -> usize {
-        if !matches!(self.state, QuoteState::Outside { .. }) {
+        if !matches!(self.state, QuoteState::Outside { .. } | QuoteState::Begin) {
             return 0;
         }
         let plain = memchr(QUOTE, block).unwrap_or(block.len());
@@ -151,11 +197,37 @@ impl RowEnds {
 
     /// Behind `bytes` without quotes, outside of quotes.
     fn settle(&mut self, bytes: &[u8]) {
-        if let Some(last) = bytes.last() {
-            let fresh = *last == self.delimiter || *last == b'\n';
-            self.state = QuoteState::Outside { fresh };
+        let Some(last) = bytes.last() else { return };
+        let fresh = *last == self.delimiter || *last == b'\n';
+        let mut state = QuoteState::Outside { fresh };
+        if self.comment.is_some() {
+            let row = match memchr::memrchr(b'\n', bytes) {
+                Some(end) => bytes.get(end + 1..),
+                None => (self.state == QuoteState::Begin).then_some(bytes),
+            };
+            match row.map(<[u8]>::first) {
+                Some(None) => state = QuoteState::Begin,
+                Some(first) if first == self.comment.as_ref() => state = QuoteState::Comment,
+                _ => {}
+            }
         }
+        self.state = state;
     }
+}
+
+/// Whether a row is a comment: it begins with this byte, if it is first behind a byte order mark.
+///
+/// ```
+/// use gristmill_base::record::table::is_comment;
+/// assert!(is_comment(b"\xef\xbb\xbf# a\n", Some(b'#'), true));
+/// assert!(!is_comment(b"\"#\",1\n", Some(b'#'), false) && !is_comment(b"#\n", None, false));
+/// ```
+#[inline]
+pub fn is_comment(row: &[u8], comment: Option<u8>, is_first: bool) -> bool {
+    let Some(comment) = comment else { return false };
+    let marked = row.strip_prefix(BYTE_ORDER_MARK);
+    let row = marked.filter(|_| is_first).unwrap_or(row);
+    row.first() == Some(&comment)
 }
 
 /// A row without its end.

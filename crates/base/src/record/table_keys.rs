@@ -14,7 +14,7 @@ use gristmill_gnu_keys::Keys;
 use memchr::memchr;
 use serde::{Deserialize, Serialize};
 
-use super::table::{QUOTE, fields_of, plain_fields_of, value_of, without_end};
+use super::table::{QUOTE, RowEnds, fields_of, plain_fields_of, value_of, without_end};
 use crate::error::{Error, Kind, Result};
 
 /// A column that decides, and how.
@@ -49,6 +49,9 @@ pub struct TableKeys {
     /// Whether rows with fewer fields are filled with empty ones.
     #[serde(default)]
     pub pads: bool,
+    /// What lines begin with that are no rows.
+    #[serde(default)]
+    pub comment: Option<u8>,
     /// What a last row gets that has no end.
     pub ending: String,
     /// The source whose header is kept.
@@ -58,6 +61,16 @@ pub struct TableKeys {
 }
 
 impl TableKeys {
+    /// Finds the ends of rows, from the beginning of a row on.
+    pub fn row_ends(&self) -> RowEnds {
+        RowEnds::new(self.delimiter).with_comment(self.comment)
+    }
+
+    /// Finds the ends of rows, from the beginning of a file on.
+    pub fn row_ends_of_file(&self) -> RowEnds {
+        RowEnds::of_file(self.delimiter).with_comment(self.comment)
+    }
+
     /// What says how many fields a row has.
     pub fn first(&self) -> &'static str {
         if self.no_header {
@@ -117,6 +130,7 @@ impl RowCodes {
     ///     keys: vec![ColumnKey { column: 1, letters: "N".into() }],
     ///     skip_bad: 0,
     ///     pads: false,
+    ///     comment: None,
     ///     ending: "\n".into(),
     ///     header: None,
     ///     no_header: false,

@@ -16,7 +16,7 @@ use super::record_assembler::RecordAssembler;
 use super::{Progress, SpillPlan, SpillScratch, SpilledRun};
 use gristmill_base::error::{Error, JobOption, Kind, Result};
 use gristmill_base::record::shape::{Keyed, PairShape};
-use gristmill_base::record::table::{RowEnds, open_quote, without_end};
+use gristmill_base::record::table::{is_comment, open_quote, without_end};
 use gristmill_base::record::table_keys::{BadRow, RowCodes, TableKeys, TableSource};
 use gristmill_storage::input::InputFile;
 use gristmill_storage::io::overlap::TRANSFER_BYTES;
@@ -182,7 +182,7 @@ impl<'t> RowReader<'t> {
     }
 
     /// Hands all rows of `source` to `sink`; a last one without an end gets one. An empty line is no row of a table of several
-    /// columns, and is passed over.
+    /// columns, and a comment is none of any: they are passed over.
     ///
     /// # Errors
     /// A row has not the fields of the header, and no more such may be left out; or a quote is open at the end.
@@ -193,10 +193,10 @@ impl<'t> RowReader<'t> {
         first: First,
         sink: &mut dyn RowSink<'_>,
     ) -> Result<()> {
-        let delimiter = self.table.delimiter;
+        let table = self.table;
         let mut ends = match source.start() {
-            0 => RowEnds::of_file(delimiter),
-            _ => RowEnds::new(delimiter),
+            0 => table.row_ends_of_file(),
+            _ => table.row_ends(),
         };
         let mut place = RowPosition {
             offset: source.start(),
@@ -214,24 +214,25 @@ impl<'t> RowReader<'t> {
                 None => Ok(()),
                 Some(length) => {
                     let error = overlong(length, ends.is_quoted(), sink);
-                    Err(at(error, place, (source, store), delimiter))
+                    Err(at(error, place, (source, store), table))
                 }
             }
         })?;
         let is_quoted = ends.is_quoted();
         let rest = feed.rest().map_err(|length| {
             let error = overlong(length, is_quoted, sink);
-            at(error, place, (source, store), delimiter)
+            at(error, place, (source, store), table)
         })?;
         if is_quoted {
-            let (error, before) = never_closes(rest, delimiter);
+            let (error, before) = never_closes(rest, table.delimiter);
             place.skip(rest.get(..before).unwrap_or_default());
-            return Err(at(error, place, (source, store), delimiter));
+            return Err(at(error, place, (source, store), table));
         }
         if rest.is_empty() {
             return Ok(());
         }
-        if *rest == BYTE_ORDER_MARK && place.offset == 0 {
+        let is_mark = *rest == BYTE_ORDER_MARK && place.offset == 0;
+        if is_mark || is_comment(rest, table.comment, place.offset == 0) {
             self.left_out.bytes += rest.len() as u64;
             return Ok(());
         }
@@ -246,6 +247,11 @@ impl<'t> RowReader<'t> {
         from: (InOrder<'_>, &Stores),
         sink: &mut dyn RowSink<'_>,
     ) -> Result<()> {
+        if is_comment(row, self.table.comment, place.offset == 0) {
+            self.left_out.bytes += row.len() as u64;
+            place.skip(row);
+            return Ok(());
+        }
         self.code.clear();
         let first = std::mem::replace(&mut place.first, First::Row);
         let marked = match row.strip_prefix(BYTE_ORDER_MARK) {
@@ -282,7 +288,7 @@ impl<'t> RowReader<'t> {
                 },
                 line: here.lines + 1,
                 offset: here.offset,
-                locate: &|error| at(error, here, from, self.table.delimiter),
+                locate: &|error| at(error, here, from, self.table),
             })?,
             Err(_) if without_end(row).is_empty() => self.left_out.bytes += row.len() as u64,
             Err(bad) => self.leave_out(row, bad, *place, from)?,
@@ -324,8 +330,7 @@ impl<'t> RowReader<'t> {
         self.bad_rows += 1;
         if self.bad_rows > self.table.skip_bad {
             let skipped = self.table.skip_bad;
-            let delimiter = self.table.delimiter;
-            return Err(at(bad_row(bad, skipped), place, from, delimiter));
+            return Err(at(bad_row(bad, skipped), place, from, self.table));
         }
         self.left_out.bad_rows += 1;
         self.left_out.bytes += row.len() as u64;
@@ -431,10 +436,10 @@ fn at(
     error: Error,
     place: RowPosition,
     (source, store): (InOrder<'_>, &Stores),
-    delimiter: u8,
+    table: &TableKeys,
 ) -> Error {
     let before = match source {
-        InOrder::Range(file, range) => before(store, file, range.offset, delimiter),
+        InOrder::Range(file, range) => before(store, file, range.offset, table),
         InOrder::Decoded(..) | InOrder::Stream(_) => Ok((0, 0)),
     };
     let error = error.with("file", source.name());
@@ -447,19 +452,22 @@ fn at(
     error.with("offset", place.offset)
 }
 
-/// Rows and newlines in the first bytes of a file. Nobody counts them before somebody wants to know.
-fn before(store: &Stores, file: &InputFile, bytes: u64, delimiter: u8) -> Result<(u64, u64)> {
+/// Rows, without comments, and newlines in the first bytes of a file. Nobody counts them before somebody wants to know.
+fn before(store: &Stores, file: &InputFile, bytes: u64, table: &TableKeys) -> Result<(u64, u64)> {
     let opened = store.open_input(file, Caching::Cached)?;
     let (mut rows, mut lines, mut buffers) = (0, 0, Vec::new());
-    let mut ends = RowEnds::of_file(delimiter);
+    let mut begun = None; // the first byte of the row that goes on
+    let mut ends = table.row_ends_of_file();
     let blocks = (TRANSFER_BYTES, 2);
     read_through(&*opened, 0..bytes, blocks, &mut buffers, |block| {
         lines += memchr::memchr_iter(b'\n', block).count() as u64;
         let mut rest = block;
         while let Some(length) = ends.rest(rest) {
-            rows += 1;
+            let first = begun.take().or(rest.first().copied());
+            rows += u64::from(table.comment.is_none() || first != table.comment);
             rest = rest.get(length..).unwrap_or_default();
         }
+        begun = begun.or(rest.first().copied());
         Ok(())
     })?;
     Ok((rows, lines))

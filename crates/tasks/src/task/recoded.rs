@@ -148,6 +148,7 @@ mod tests {
                 keys: vec![key],
                 skip_bad: 0,
                 pads: false,
+                comment: None,
                 ending: "\n".to_owned(),
                 header: Some(TableSource::File(0)),
                 no_header: false,

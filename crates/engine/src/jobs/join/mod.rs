@@ -206,8 +206,8 @@ impl JoinSpec {
     /// What a record is. An empty separator is GNU join's word for whole lines: no line has an LF in it.
     fn asked_of_fields(&self) -> FieldsAsked<'_> {
         let mut asked = self.asked();
-        if !self.is_table() && asked.separator == Some("") {
-            asked.separator = None;
+        if !self.is_table() && asked.rows.separator == Some("") {
+            asked.rows.separator = None;
         }
         asked
     }

@@ -25,7 +25,7 @@ use crate::plan::mapreduce::{MapReduceSpec, OutputForm, PARTITIONS_MAX, UserCode
 use crate::plan::sort::default_parts;
 use crate::plan::table::CommandOptions;
 use gristmill_base::error::{Error, Kind, Result};
-use gristmill_base::record::table_keys::TableSource;
+use gristmill_base::record::table_keys::{TableKeys, TableSource};
 use gristmill_storage::input::{FileRange, InputFile};
 use gristmill_storage::location::Location;
 use gristmill_storage::stores::Stores;
@@ -338,7 +338,7 @@ impl SplitInputs {
                 let mut table = table_of(job, *form, files)?;
                 table.find_columns(keys.clone())?;
                 if runs {
-                    found = at_rows(job, (files, form.delimiter), found)?;
+                    found = at_rows(job, (files, &table.keys), found)?;
                 }
                 tables.push(table);
             } else if native.reads_first_lines() {
@@ -393,11 +393,11 @@ fn table_of(job: &RunningJob<'_>, form: RowsForm, files: &[InputFile]) -> Result
     let mut table = InputTable::new(form);
     for (number, file) in files.iter().enumerate() {
         let codec = codec_of(job.store(), file)?;
-        let begins = beginning_of_file(job.store(), (file, codec), form.delimiter)?;
+        let begins = beginning_of_file(job.store(), (file, codec), form)?;
         if let Some(encoding) = encoding_of(&begins.bytes) {
             return Err(not_decoded(file, encoding));
         }
-        let header = begins.bytes.get(..begins.header);
+        let header = begins.header();
         table.take(header, TableSource::File(number), &file.path.to_string())?;
     }
     table.keys.header = None; // each part of the output gets its own
@@ -427,7 +427,7 @@ fn not_decoded(file: &InputFile, encoding: &str) -> Error {
 /// Moves the borders of splits to where rows begin, which takes a look at all bytes of the files that are cut.
 fn at_rows(
     job: &RunningJob<'_>,
-    (files, delimiter): (&[InputFile], u8),
+    (files, table): (&[InputFile], &TableKeys),
     splits: Vec<TextSplit>,
 ) -> Result<Vec<TextSplit>> {
     let (mut found, mut numbers) = (Starts::default(), FileNumbers::of(files.iter()));
@@ -440,7 +440,7 @@ fn at_rows(
             }
             let file = files.get(number);
             let file = file.ok_or_else(|| Error::bug("cut the input", "a split has no file"))?;
-            starts.push(found.of(job, (number, file), piece.offset, delimiter)?);
+            starts.push(found.of(job, (number, file), piece.offset, table)?);
         }
     }
     Ok(moved(splits, starts))

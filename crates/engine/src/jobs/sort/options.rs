@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::jobs::kind::Described;
-use crate::jobs::tables::Ragged;
+use crate::jobs::tables::{Ragged, comment_option};
 use crate::plan::compression::OutputCompression;
 use crate::plan::format::RecordFormat;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
@@ -56,6 +56,7 @@ options! {
             "How many rows of a table may be left out because their number of fields is not that of the header, or of the first row without a header.",
         ),
         ragged: Ragged = Ragged::option(),
+        comment: Option<String> = comment_option(),
         numeric_sort: bool = option("off", "Compare numbers: -1.5, 2, 10.").short("n"),
         general_numeric_sort: bool = option(
             "off",

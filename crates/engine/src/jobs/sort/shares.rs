@@ -132,11 +132,11 @@ fn at_rows(
     files: &[InputFile],
     splits: Vec<Split>,
 ) -> Result<Vec<Split>> {
-    let (mut starts, delimiter) = (Starts::default(), table.keys.delimiter);
+    let mut starts = Starts::default();
     moved(splits, |piece| {
         let file = (piece.file, &files[piece.file]);
-        let start = starts.of(job, file, piece.offset, delimiter)?;
-        let end = starts.of(job, file, piece.offset + piece.bytes, delimiter)?;
+        let start = starts.of(job, file, piece.offset, &table.keys)?;
+        let end = starts.of(job, file, piece.offset + piece.bytes, &table.keys)?;
         Ok((start, end))
     })
 }

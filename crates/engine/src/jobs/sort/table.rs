@@ -8,8 +8,7 @@ use super::input::SortInput;
 use super::keys::Growth;
 use crate::jobs::steps::RunningJob;
 use crate::jobs::tables::{
-    InputTable, Ragged, RequestedKey, RowsForm, asked_in_all, beginning, beginning_of_file,
-    delimiter_of, wrong,
+    InputTable, RequestedKey, RowsForm, asked_in_all, beginning, beginning_of_file, rows_of, wrong,
 };
 use crate::plan::format::RecordFormat;
 use gristmill_base::error::{Error, Result};
@@ -34,7 +33,6 @@ pub(super) fn find(
         return Ok(None);
     };
     let mut table = InputTable::new(form);
-    let delimiter = table.keys.delimiter;
     let mut streams = input.streams.iter_mut().enumerate().peekable();
     for number in 0..=input.files.len() {
         while let Some((stream, read)) = streams.next_if(|(_, stream)| stream.place == number) {
@@ -47,16 +45,15 @@ pub(super) fn find(
                 first.look(memory.get(..bytes).unwrap_or_default(), &read.name)?;
                 Ok(bytes)
             };
-            let begins = beginning(fill, delimiter, &read.name)?;
+            let begins = beginning(fill, form, &read.name)?;
             let source = TableSource::Stream(stream);
-            table.take(begins.bytes.get(..begins.header), source, &read.name)?;
+            table.take(begins.header(), source, &read.name)?;
             read.begun = begins.bytes;
         }
         if let Some(file) = input.files.get(number) {
             let name = file.path.to_string();
-            let begins = beginning_of_file(job.store(), (file, input.codecs[number]), delimiter)?;
-            let header = begins.bytes.get(..begins.header);
-            table.take(header, TableSource::File(number), &name)?;
+            let begins = beginning_of_file(job.store(), (file, input.codecs[number]), form)?;
+            table.take(begins.header(), TableSource::File(number), &name)?;
         }
     }
     table.find_columns(asked_of(spec)?)?;
@@ -88,15 +85,9 @@ fn wait_for(job: &RunningJob<'_>, file: &mut File, name: &str, memory: &mut [u8]
 
 /// How the rows are read; `None` where the input is no table.
 fn form_of(spec: &SortSpec) -> Result<Option<RowsForm>> {
-    if !spec.is_table() {
-        let why = match (spec.skip_bad, spec.no_header, spec.ragged) {
-            (None, false, Ragged::Error) => return Ok(None),
-            (Some(_), _, _) => "skip_bad is for tables: lines are never bad",
-            (None, true, _) => "no_header is for tables: lines have no header",
-            (None, false, _) => "ragged is for tables: lines have any number of fields",
-        };
-        return Err(wrong(why).advise("leave it out, or say that the input is csv or tsv"));
-    }
+    let Some(form) = rows_of!(spec).form()? else {
+        return Ok(None);
+    };
     let excluded = [
         (
             spec.format != RecordFormat::Lines,
@@ -107,14 +98,7 @@ fn form_of(spec: &SortSpec) -> Result<Option<RowsForm>> {
     if let Some((_, why)) = excluded.iter().find(|(is_given, _)| *is_given) {
         return Err(wrong(*why).advise("give one of them"));
     }
-    let delimiter = delimiter_of((spec.csv, spec.tsv), spec.field_separator.as_deref())?;
-    let (skip_bad, pads) = spec.ragged.rows(spec.skip_bad)?;
-    Ok(Some(RowsForm {
-        delimiter,
-        no_header: spec.no_header,
-        skip_bad,
-        pads,
-    }))
+    Ok(Some(form))
 }
 
 /// The keys that the options ask for: at least one, without a name where it is for all columns.

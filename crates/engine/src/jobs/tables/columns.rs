@@ -45,6 +45,7 @@ impl InputTable {
                 keys: Vec::new(),
                 skip_bad: form.skip_bad,
                 pads: form.pads,
+                comment: form.comment,
                 ending: "\n".to_owned(),
                 header: None,
                 no_header: form.no_header,
@@ -63,6 +64,7 @@ impl InputTable {
             no_header: true,
             skip_bad: 0,
             pads: false,
+            comment: None,
         });
         InputTable {
             header,
@@ -291,6 +293,7 @@ mod tests {
             no_header: false,
             skip_bad: 0,
             pads: false,
+            comment: None,
         });
         table.names = names.iter().map(|name| name.as_bytes().to_vec()).collect();
         table

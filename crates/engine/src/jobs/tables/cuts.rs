@@ -11,6 +11,7 @@
 use crate::jobs::steps::RunningJob;
 use gristmill_base::error::Result;
 use gristmill_base::record::table::RowEnds;
+use gristmill_base::record::table_keys::TableKeys;
 use gristmill_storage::input::InputFile;
 use gristmill_storage::io::window::in_order;
 use gristmill_storage::stores::Stores;
@@ -35,14 +36,14 @@ impl Starts {
         job: &RunningJob<'_>,
         (number, input): (usize, &InputFile),
         offset: u64,
-        delimiter: u8,
+        table: &TableKeys,
     ) -> Result<u64> {
         if offset == 0 || offset >= input.stat.bytes {
             return Ok(offset);
         }
         let scan = match self.scan.take() {
             Some((of, scan)) if of == number => scan,
-            _ => Scan::begin(job.store(), input, delimiter)?,
+            _ => Scan::begin(job.store(), input, table.row_ends_of_file())?,
         };
         let (_, scan) = self.scan.insert((number, scan));
         scan.row_start(offset, input.stat.bytes, || job.check_cancelled())
@@ -64,11 +65,11 @@ struct Scan {
 }
 
 impl Scan {
-    fn begin(store: &Stores, input: &InputFile, delimiter: u8) -> Result<Self> {
+    fn begin(store: &Stores, input: &InputFile, ends: RowEnds) -> Result<Self> {
         let opened = store.open_input(input, Caching::Cached)?;
         Ok(Scan {
             file: in_order(opened, 0..input.stat.bytes),
-            ends: RowEnds::of_file(delimiter),
+            ends,
             block: vec![0; SCAN_BYTES],
             at: 0,
             filled: 0,
@@ -129,6 +130,8 @@ mod tests {
     fn text() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop_oneof![
             4 => Just("a,b\n".to_owned()),
+            2 => Just("# a,\"b\n".to_owned()),
+            1 => (1_usize..5000).prop_map(|length| format!("#{},\"\n", "z".repeat(length))),
             2 => Just("\"x\ny\",\"\"\"\"\r\n".to_owned()),
             1 => Just("5\" nail,\n".to_owned()),
             1 => (1_usize..5000).prop_map(|length| format!("{},\n", "z".repeat(length))),
@@ -144,8 +147,8 @@ mod tests {
     }
 
     /// Where rows begin, row by row; and the end.
-    fn starts(text: &[u8]) -> Vec<u64> {
-        let (mut starts, mut ends, mut at) = (vec![0], RowEnds::of_file(b','), 0);
+    fn starts(text: &[u8], mut ends: RowEnds) -> Vec<u64> {
+        let (mut starts, mut at) = (vec![0], 0);
         while let Some(length) = ends.rest(&text[at..]) {
             at += length;
             starts.push(at as u64);
@@ -160,6 +163,7 @@ mod tests {
             text in text(),
             step in 1_u64..3000,
             block in 1_usize..700,
+            has_comments in any::<bool>(),
         ) {
             let memory = Memory::with_room_for(1 << 30);
             let bytes = text.len() as u64;
@@ -167,9 +171,10 @@ mod tests {
             file.write_at(&text, 0).unwrap();
             let stores = Stores::new(Arc::new(memory));
             let files = input_files(&stores, &["/t".into()]).unwrap();
-            let mut scan = Scan::begin(&stores, &files[0], b',').unwrap();
+            let ends = RowEnds::of_file(b',').with_comment(has_comments.then_some(b'#'));
+            let mut scan = Scan::begin(&stores, &files[0], ends.clone()).unwrap();
             scan.block = vec![0; block];
-            let all = starts(&text);
+            let all = starts(&text, ends);
             for offset in (1..bytes).step_by(step as usize) {
                 let want = all.iter().copied().find(|start| *start >= offset);
                 let found = scan.row_start(offset, bytes, || Ok(())).unwrap();

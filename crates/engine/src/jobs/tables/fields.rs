@@ -9,7 +9,7 @@
 use std::os::unix::ffi::OsStrExt;
 
 use super::requested_keys::wrong;
-use super::{InputTable, Ragged, RecordsAsked, RequestedKey, RowsForm, delimiter_of};
+use super::{InputTable, RecordsAsked, RequestedKey, RowsAsked, RowsForm};
 use gristmill_base::error::{Error, Result};
 use gristmill_base::names::name_of;
 use gristmill_base::record::objects::{ObjectKeys, ObjectPaths, text_of};
@@ -24,12 +24,7 @@ const BETWEEN: u8 = b'\t';
 /// The options of a command that say what a record is.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::jobs) struct FieldsAsked<'a> {
-    pub(in crate::jobs) csv: bool,
-    pub(in crate::jobs) tsv: bool,
-    pub(in crate::jobs) no_header: bool,
-    pub(in crate::jobs) skip_bad: Option<usize>,
-    pub(in crate::jobs) ragged: Ragged,
-    pub(in crate::jobs) separator: Option<&'a str>,
+    pub(in crate::jobs) rows: RowsAsked<'a>,
     /// Where lines are JSON objects: the paths that are columns.
     pub(in crate::jobs) objects: Option<&'a [String]>,
 }
@@ -74,7 +69,7 @@ impl<'a> FieldsAsked<'a> {
     /// # Errors
     /// The options do not go together.
     pub(in crate::jobs) fn whole_records(self, inputs: usize) -> Result<RecordsAsked> {
-        if !self.csv && !self.tsv && self.separator.is_some() {
+        if !self.rows.csv && !self.rows.tsv && self.rows.separator.is_some() {
             return Err(
                 wrong("field_separator is for fields, and these lines are taken whole")
                     .advise("leave it out, or say that the input is csv or tsv"),
@@ -87,32 +82,19 @@ impl<'a> FieldsAsked<'a> {
     }
 
     fn form(self) -> Result<Option<RowsForm>> {
-        if self.objects.is_some() && (self.csv || self.tsv || self.separator.is_some()) {
+        if self.objects.is_some()
+            && (self.rows.csv || self.rows.tsv || self.rows.separator.is_some())
+        {
             return Err(wrong("jsonl excludes csv, tsv and field_separator")
                 .of_option("jsonl")
                 .advise("give one of them"));
         }
-        if !self.csv && !self.tsv {
-            let why = match (self.no_header, self.skip_bad, self.ragged) {
-                (false, None, Ragged::Error) => return Ok(None),
-                (true, _, _) => "no_header is for tables: lines have no header",
-                (false, Some(_), _) => "skip_bad is for tables: lines are never bad",
-                (false, None, _) => "ragged is for tables: lines have any number of fields",
-            };
-            return Err(wrong(why).advise("leave it out, or say that the input is csv or tsv"));
-        }
-        let (skip_bad, pads) = self.ragged.rows(self.skip_bad)?;
-        Ok(Some(RowsForm {
-            delimiter: delimiter_of((self.csv, self.tsv), self.separator)?,
-            no_header: self.no_header,
-            skip_bad,
-            pads,
-        }))
+        self.rows.form()
     }
 
     /// The byte between fields of lines; `None`: blanks.
     fn separator_byte(self) -> Result<Option<u8>> {
-        let Some(given) = self.separator else {
+        let Some(given) = self.rows.separator else {
             return Ok(None);
         };
         match name_of(given.to_owned()).as_bytes() {

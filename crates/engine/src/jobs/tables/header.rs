@@ -1,7 +1,10 @@
 //! The first row of a file of a table: how far it goes.
 
+use std::ops::Range;
+
+use super::RowsForm;
 use gristmill_base::error::{Error, Kind, Result};
-use gristmill_base::record::table::{RowEnds, has_lone_cr};
+use gristmill_base::record::table::{has_lone_cr, is_comment};
 use gristmill_storage::Caching;
 use gristmill_storage::codec::{Codec, Coding, open_file};
 use gristmill_storage::input::InputFile;
@@ -18,15 +21,22 @@ const LOOK_BYTES: usize = 64 << 10;
 pub(in crate::jobs) struct Beginning {
     /// All that was read.
     pub(in crate::jobs) bytes: Vec<u8>,
-    /// Bytes of the first row, with its line end.
-    pub(in crate::jobs) header: usize,
+    /// Where the first row lies, with its line end.
+    header: Range<usize>,
+}
+
+impl Beginning {
+    /// The first row.
+    pub(in crate::jobs) fn header(&self) -> Option<&[u8]> {
+        self.bytes.get(self.header.clone())
+    }
 }
 
 /// Reads a file up to the end of its first row.
 pub(in crate::jobs) fn beginning_of_file(
     store: &Stores,
     (file, codec): (&InputFile, Option<Codec>),
-    delimiter: u8,
+    form: RowsForm,
 ) -> Result<Beginning> {
     let (name, opened) = (
         file.path.to_string(),
@@ -35,7 +45,7 @@ pub(in crate::jobs) fn beginning_of_file(
     if let Some(codec) = codec {
         let coding = Coding::Coded(codec);
         let mut reader = open_file(opened, file.path.as_typed(), coding)?;
-        return beginning(|memory| reader.fill(memory), delimiter, &name);
+        return beginning(|memory| reader.fill(memory), form, &name);
     }
     let mut at = 0;
     let fill = |memory: &mut [u8]| {
@@ -43,7 +53,7 @@ pub(in crate::jobs) fn beginning_of_file(
         at += read as u64;
         Ok(read)
     };
-    beginning(fill, delimiter, &name)
+    beginning(fill, form, &name)
 }
 
 /// The first line of a file, with its end if it has one.
@@ -78,30 +88,39 @@ pub(in crate::jobs) fn first_line(store: &Stores, file: &InputFile) -> Result<Ve
 /// Reads a source up to the end of its first row, and perhaps beyond.
 pub(in crate::jobs) fn beginning(
     mut fill: impl FnMut(&mut [u8]) -> Result<usize>,
-    delimiter: u8,
+    form: RowsForm,
     name: &str,
 ) -> Result<Beginning> {
-    let (mut bytes, mut ends) = (Vec::new(), RowEnds::of_file(delimiter));
+    let (delimiter, mut ends) = (form.delimiter, form.row_ends());
+    // Comments may stand before the row.
+    let (mut bytes, mut start, mut at) = (Vec::new(), 0, 0);
     loop {
-        let before = bytes.len();
-        bytes.resize(before + LOOK_BYTES, 0);
-        let read = fill(&mut bytes[before..])?;
-        bytes.truncate(before + read);
-        if let Some(length) = ends.rest(&bytes[before..]) {
-            return begun(bytes, before + length, delimiter, name);
+        bytes.resize(at + LOOK_BYTES, 0);
+        let read = fill(&mut bytes[at..])?;
+        bytes.truncate(at + read);
+        while let Some(length) = ends.rest(&bytes[at..]) {
+            at += length;
+            if !is_comment(&bytes[start..], form.comment, start == 0) {
+                return begun(bytes, start..at, delimiter, name);
+            }
+            start = at;
         }
+        at = bytes.len();
+        let row = &bytes[start..];
         if read == 0 && ends.is_quoted() {
-            let (error, before) = never_closes(&bytes, delimiter);
+            let (error, before) = never_closes(row, delimiter);
+            let before = start + before;
             let lines = memchr::memchr_iter(b'\n', &bytes[..before]).count();
             let error = error.with("file", name).with("line", lines + 1);
             return Err(error.with("offset", before));
         }
+        let is_comment = is_comment(row, form.comment, start == 0);
         if read == 0 {
-            let header = bytes.len();
-            return begun(bytes, header, delimiter, name);
+            let start = if is_comment { at } else { start };
+            return begun(bytes, start..at, delimiter, name);
         }
-        if bytes.len() > HEADER_BYTES_MAX {
-            check_ends(&bytes, delimiter, name)?;
+        if row.len() > HEADER_BYTES_MAX && !is_comment {
+            check_ends(row, delimiter, name)?;
             let message = format!("its first row does not end in {HEADER_BYTES_MAX} bytes");
             return Err(Error::new(Kind::BadInput, "read the input", message)
                 .with("file", name)
@@ -110,9 +129,10 @@ pub(in crate::jobs) fn beginning(
     }
 }
 
-/// The beginning of a source whose first row has `header` bytes, once its line ends are checked.
-fn begun(bytes: Vec<u8>, header: usize, delimiter: u8, name: &str) -> Result<Beginning> {
-    check_ends(bytes.get(..header).unwrap_or_default(), delimiter, name)?;
+/// The beginning of a source whose first row is there, once its line ends are checked.
+fn begun(bytes: Vec<u8>, header: Range<usize>, delimiter: u8, name: &str) -> Result<Beginning> {
+    let row = bytes.get(header.clone()).unwrap_or_default();
+    check_ends(row, delimiter, name)?;
     Ok(Beginning { bytes, header })
 }
 

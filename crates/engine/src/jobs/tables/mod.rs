@@ -9,6 +9,7 @@ mod object_writer;
 mod ragged;
 mod record_options;
 mod requested_keys;
+mod rows_asked;
 
 pub(in crate::jobs) use self::columns::InputTable;
 pub(in crate::jobs) use self::cuts::Starts;
@@ -17,14 +18,18 @@ pub(in crate::jobs) use self::header::{beginning, beginning_of_file, first_line}
 pub(in crate::jobs) use self::keys_asked::KeysAsked;
 pub(in crate::jobs) use self::object_writer::ObjectWriter;
 pub(in crate::jobs) use self::ragged::Ragged;
-pub(in crate::jobs) use self::record_options::{json_lines, record_inputs, record_options};
+pub(in crate::jobs) use self::record_options::{
+    comment_option, json_lines, record_inputs, record_options, rows_of,
+};
 pub(in crate::jobs) use self::requested_keys::{RequestedKey, asked_in_all, name_tables, wrong};
+pub(in crate::jobs) use self::rows_asked::RowsAsked;
 
 use std::os::unix::ffi::OsStrExt;
 
 use gristmill_base::error::Result;
 use gristmill_base::names::name_of;
 use gristmill_base::record::objects::ObjectKeys;
+use gristmill_base::record::table::RowEnds;
 
 /// How the rows of a table are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +42,15 @@ pub(in crate::jobs) struct RowsForm {
     pub(in crate::jobs) skip_bad: u64,
     /// Whether rows with fewer fields are filled with empty ones.
     pub(in crate::jobs) pads: bool,
+    /// What lines begin with that are no rows.
+    pub(in crate::jobs) comment: Option<u8>,
+}
+
+impl RowsForm {
+    /// Finds the ends of rows, from the beginning of a file on.
+    fn row_ends(self) -> RowEnds {
+        RowEnds::of_file(self.delimiter).with_comment(self.comment)
+    }
 }
 
 /// What the records of a native job are.

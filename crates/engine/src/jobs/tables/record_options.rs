@@ -20,6 +20,14 @@ pub(in crate::jobs) const fn json_lines() -> OptionSpec {
     )
 }
 
+/// The option that says what comments of a table begin with.
+pub(in crate::jobs) const fn comment_option() -> OptionSpec {
+    option(
+        "none",
+        "Lines of a table that begin with this byte, such as #, are comments, and are left out.",
+    )
+}
+
 /// A struct of options, as [`options!`](crate::plan::table::options) makes it, with those that say what a record is behind its own;
 /// `asked()` gives them. With `output` in front also where the output goes; with `keyed output` also how it is parted, by keys.
 macro_rules! record_options {
@@ -65,6 +73,7 @@ macro_rules! record_options {
                  without a header.",
             ),
             ragged: $crate::jobs::tables::Ragged = $crate::jobs::tables::Ragged::option(),
+            comment: Option<String> = $crate::jobs::tables::comment_option(),
             field_separator: Option<String> = $crate::plan::table::option(
                 "blanks; of a table the comma, or with --tsv the tab",
                 "The byte between fields; \\t is a tab, \\0 is NUL.",
@@ -75,12 +84,7 @@ macro_rules! record_options {
             /// What a record is.
             fn asked(&self) -> $crate::jobs::tables::FieldsAsked<'_> {
                 $crate::jobs::tables::FieldsAsked {
-                    csv: self.csv,
-                    tsv: self.tsv,
-                    no_header: self.no_header,
-                    skip_bad: self.skip_bad,
-                    ragged: self.ragged,
-                    separator: self.field_separator.as_deref(),
+                    rows: $crate::jobs::tables::rows_of!(self),
                     objects: None,
                 }
             }
@@ -88,3 +92,19 @@ macro_rules! record_options {
     };
 }
 pub(in crate::jobs) use record_options;
+
+/// How the options of a command say that rows are read.
+macro_rules! rows_of {
+    ($spec:expr) => {
+        $crate::jobs::tables::RowsAsked {
+            csv: $spec.csv,
+            tsv: $spec.tsv,
+            separator: $spec.field_separator.as_deref(),
+            no_header: $spec.no_header,
+            skip_bad: $spec.skip_bad,
+            ragged: $spec.ragged,
+            comment: $spec.comment.as_deref(),
+        }
+    };
+}
+pub(in crate::jobs) use rows_of;

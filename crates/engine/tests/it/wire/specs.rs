@@ -253,6 +253,7 @@ fn table_keys() -> TableKeys {
         keys: keys.into_iter().map(key).collect(),
         skip_bad: 3,
         pads: true,
+        comment: Some(b'#'),
         ending: "\r\n".to_owned(),
         header: Some(TableSource::File(7)),
         no_header: true,

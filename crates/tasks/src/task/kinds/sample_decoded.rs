@@ -9,7 +9,6 @@ use crate::task::{TaskAttempt, TaskContext};
 use gristmill_base::error::Result;
 use gristmill_base::order::borders::{Border, KEY_BYTES_MAX};
 use gristmill_base::record::shape::{Shape, ShapeKind};
-use gristmill_base::record::table::RowEnds;
 use gristmill_base::record::table_keys::RowCodes;
 use gristmill_storage::Caching;
 use gristmill_storage::codec::{Codec, Coding, open_file};
@@ -61,7 +60,7 @@ fn keys_in(of: Sampled<'_>, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
         (ShapeKind::Pairs(_), _) => Vec::new(),
         (ShapeKind::Keyed(_), Some(table)) => {
             let mut codes = RowCodes::new(table)?;
-            let (mut ends, mut is_header) = (RowEnds::of_file(table.delimiter), true);
+            let (mut ends, mut is_header) = (table.row_ends_of_file(), true);
             keys(bytes, &mut |rest| {
                 let length = ends.rest(rest)?;
                 let mut code = Vec::new();

@@ -6,7 +6,6 @@
 use crate::task::{TaskAttempt, TaskContext};
 use gristmill_base::error::Result;
 use gristmill_base::order::borders::{Border, KEY_BYTES_MAX};
-use gristmill_base::record::table::RowEnds;
 use gristmill_base::record::table_keys::{RowCodes, TableKeys};
 use gristmill_storage::Caching;
 
@@ -43,7 +42,7 @@ fn code_in(bytes: &[u8], table: &TableKeys, codes: &mut RowCodes) -> Option<Vec<
     let begins = memchr::memchr_iter(b'\n', bytes).take(TRIES);
     begins.into_iter().find_map(|newline| {
         let rest = bytes.get(newline + 1..)?;
-        let length = RowEnds::new(table.delimiter).rest(rest)?;
+        let length = table.row_ends().rest(rest)?;
         let mut code = Vec::new();
         codes.encode(rest.get(..length)?, &mut code).ok()?;
         Some(code)
@@ -66,6 +65,7 @@ mod tests {
             }],
             skip_bad: 0,
             pads: false,
+            comment: None,
             ending: "\n".to_owned(),
             header: None,
             no_header: false,
