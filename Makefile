@@ -60,12 +60,13 @@ AGAINST := HEAD~1
 test-nfs: build $(VENV)/.develop ## run the tests of NFS: two emulated machines, and a server (root, on Debian; CONTRIBUTING.md)
 	$(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER tests/nfs
 
-soak: build $(VENV)/.develop ## kill nodes of a cluster, disturb jobs of two users, kill jobs over tables, at random moments: an hour or two (KILLS=3 FAULTS=20 JOBS=10: fewer)
-	KILLS=$(KILLS) FAULTS=$(FAULTS) JOBS=$(JOBS) $(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER --capture no tests/soak
+soak: build $(VENV)/.develop ## kill nodes of a cluster, disturb jobs of two users, kill jobs over tables and copies, at random moments: an hour or two (KILLS=3 FAULTS=20 JOBS=10 COPIES=10: fewer)
+	KILLS=$(KILLS) FAULTS=$(FAULTS) JOBS=$(JOBS) COPIES=$(COPIES) $(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER --capture no tests/soak
 
 KILLS := 20
 FAULTS := 200
 JOBS := 100
+COPIES := 100
 
 fuzz: build $(VENV)/.develop ## compare sort and grep with GNU's and ripgrep's for an hour, 10,000 jobs over tables and lines with oracles, 2,000 tables with their readers, at random (MINUTES=10 CASES=500: less)
 	@seed=$(or $(SEED),$$($(BIN)/python -c 'import random; print(random.SystemRandom().randrange(1, 1 << 32))')); \

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.optional import or_missing
+from tests.soak.copies import Place, campaign
 
 from .clouds import ACCOUNT, Cloud, CloudBucket, serving_azure, serving_gcs
 from .harness import GRISTMILL, clean_environment, failure, only_object, report, run
@@ -236,3 +237,7 @@ def test_no_text_shows_a_secret(in_azure: CloudBucket, home: Path) -> None:
     assert any("credentials" in text or "does not permit" in text for text in said)
     assert secret[:40] not in "".join(said)
     assert secret[:40].encode() not in kept
+
+
+def test_copies_killed_at_random(bucket: CloudBucket, tmp_path: Path) -> None:
+    campaign([3], 7, print, tmp_path, [Place("a cloud", bucket.url("c"), bucket.uploads)])

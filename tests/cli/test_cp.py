@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.soak.copies import Place, campaign
 
 import gristmill as gm
 
@@ -337,6 +338,10 @@ def test_killed_and_run_again(tmp_path: Path, home: Path) -> None:
     assert not (tmp_path / "t" / "s" / "long").exists()
     run(*command[:3], "--update")
     assert tree(tmp_path / "t" / "s") == tree(tmp_path / "s")
+
+
+def test_killed_at_random(tmp_path: Path) -> None:
+    campaign([0], 7, print, tmp_path, [Place("a disk", str(tmp_path / "disk"))])
 
 
 def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:

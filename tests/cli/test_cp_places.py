@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
+from tests.soak.copies import Place, campaign
 
 from .harness import failure, report, run, start
 from .hdfs_server import file, is_there, nothing_staged
@@ -82,6 +83,17 @@ def test_s3_killed_and_run_again(bucket: Bucket, source: Path) -> None:
     run("cp", "s/", bucket.url("t"), "--update")
     assert tree(bucket.folder / "t") == tree(source)
     assert bucket.uploads() == []
+
+
+def test_s3_killed_at_random(bucket: Bucket, tmp_path: Path) -> None:
+    campaign([1], 7, print, tmp_path, [Place("S3", bucket.url("c"), bucket.uploads)])
+
+
+def test_hdfs_killed_at_random(there: str, tmp_path: Path) -> None:
+    def left() -> list[str]:
+        return [] if nothing_staged(there) else ["staged files"]
+
+    campaign([2], 7, print, tmp_path, [Place("HDFS", there, left)])
 
 
 def test_hdfs_and_back(there: str) -> None:
