@@ -196,6 +196,30 @@ def test_only_some_files() -> None:
     assert not Path("t3").exists()
 
 
+@pytest.mark.usefixtures("source")
+def test_regular_expressions_of_whole_paths() -> None:
+    made(Path("s"), {(b"x\xff\n",): b"odd", (b"d", b"a.tmp"): b"t", (b"a.tmp",): b"t"})
+    whole = tree(Path("s"))
+    run("cp", "s", "t1", "--exclude-regex", "s/.*[.]tmp", "--exclude-regex", "tmp|d|.*/F|s/e.*y")
+    assert tree(Path("t1/s")) == {
+        name: data for name, data in whole.items() if name not in (b"a.tmp", b"d/a.tmp", b"empty")
+    }
+    run("cp", "s/", "t2", "--exclude-regex", ".*/(d|x.*)")
+    assert tree(Path("t2")) == {
+        name: data for name, data in whole.items() if not name.startswith((b"d", b"x"))
+    }
+    # What is excluded of the source stays in the target.
+    made(Path("t2"), {(b"d", b"z"): b"z", (b"z",): b"z"})
+    done = report("cp", "s/", "t2", "--exclude-regex", ".*/(d|x.*)", "--update", "--delete")
+    assert done["counters"]["DELETED_FILES"] == 1
+    assert Path("t2/d/z").exists()
+    for wrong, why in (("a(", "unclosed group"), ("(?=a)", "look-around"), (")(", "unopened")):
+        says = failure("cp", "s", "t3", "--exclude-regex", wrong, status=2)
+        assert "is not a regular expression" in says
+        assert why in says
+    assert not Path("t3").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [

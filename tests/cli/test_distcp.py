@@ -114,3 +114,14 @@ def test_what_has_no_effect_is_said() -> None:
 def test_a_source_that_is_not_there() -> None:
     said = distcp("source/none", "target", status=UNKNOWN)
     assert "source/none" in said
+
+
+def test_filters_leave_out_whole_paths() -> None:
+    Path("filters").write_text(".*/first/1\n\n.*second.*\n")
+    said = distcp("-filters", "filters", "source/first", "source/second", "target")
+    assert sorted(tree(Path("target"))) == ["first/2"]
+    assert "Files Copied=1" in said
+    Path("filters").write_text("(?!a).*\n")
+    said = distcp("-filters", "filters", "source/first", "other", status=WRONG)
+    assert "is not a regular expression" in said
+    assert not Path("other").exists()

@@ -1,6 +1,7 @@
 """`gristmill hadoop distcp`: the command line of Hadoop's DistCp, done by `gristmill cp`.
 
-    distcp [-update | -overwrite] [-delete] [-i] [-p[tp...]] [-bandwidth MB] [-m MAPS] SOURCE... TO
+    distcp [-update | -overwrite] [-delete] [-i] [-p[tp...]] [-bandwidth MB] [-m MAPS]
+           [-filters FILE] SOURCE... TO
     distcp ... -f LIST TO
 
 What a source directory means is DistCp's: with -update or -overwrite, and where there is no target
@@ -51,7 +52,6 @@ _NOT_HERE = {
     "-async": "run the command in the background",
     "-diff": "leave it out: -update compares the files",
     "-rdiff": "leave it out: -update compares the files",
-    "-filters": "write gristmill cp with --exclude PATTERN",
     "-xtrack": "write gristmill cp with --dry-run, which names what differs",
 }
 
@@ -91,6 +91,7 @@ def _parser() -> _Parser:
     parser.add_argument("-m", type=_positive, default=1)
     parser.add_argument("-bandwidth", type=_positive)
     parser.add_argument("-f")
+    parser.add_argument("-filters")
     parser.add_argument("-D", action="append")
     for option, (values, _) in _NOT_NEEDED.items():
         if values:
@@ -149,12 +150,17 @@ def _say_what_has_no_effect(asked: Namespace) -> None:
             console.note(f"distcp: {option} has no effect here: {why}")
 
 
+def _lines(named: str, option: str) -> list[str]:
+    """Return the lines of a file that an option names, without blank ones."""
+    with open_read(location(named, option)) as file:
+        lines = file.read().decode("utf-8", "surrogateescape").splitlines()
+    return [line.strip() for line in lines if line.strip()]
+
+
 def _sources(asked: Namespace) -> list[Place]:
     texts: list[str] = asked.paths[:-1]
     if asked.f:
-        with open_read(location(asked.f, "-f")) as file:
-            lines = file.read().decode("utf-8", "surrogateescape").splitlines()
-        texts = [line.strip() for line in lines if line.strip()]
+        texts = _lines(asked.f, "-f")
     if not texts:
         raise WrongDistCpError("the list names no source")
     return expanded(texts)
@@ -175,6 +181,7 @@ def run(words: list[str]) -> int:
     asked, letters = _parsed(words)
     kept = _kept(letters)
     sources, target = _sources(asked), place(asked.paths[-1])
+    excluded = _lines(asked.filters, "-filters") if asked.filters else []
     _say_what_has_no_effect(asked)
     from gristmill.functions import cp
 
@@ -188,6 +195,7 @@ def run(words: list[str]) -> int:
             update=not asked.overwrite,
             overwrite=asked.overwrite,
             delete=asked.delete,
+            exclude_regex=excluded,
             ignore_failures=asked.i,
             bandwidth=asked.bandwidth * _MB * asked.m if asked.bandwidth else None,
         )

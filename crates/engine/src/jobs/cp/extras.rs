@@ -70,7 +70,7 @@ impl ExtraRemoval<'_, '_> {
         let sources = names_in(self.job.store(), from)?;
         for name in names_in(self.targets, to)? {
             let (path, below) = (to.join(&name), below.join(&name));
-            if is_staging(&name) || self.selection.excludes(&below) {
+            if is_staging(&name) || self.selection.excludes(&from.join(&name), &below) {
                 continue;
             }
             if sources.contains(&name) {

@@ -205,7 +205,7 @@ impl SourceListing<'_> {
         inner: &mut Vec<ListedPlace>,
         give: Give<'_>,
     ) -> Result<()> {
-        lot.retain(|(place, _)| !self.selection.excludes(&place.below));
+        lot.retain(|(place, _)| !self.selection.excludes(&place.from, &place.below));
         let Some((first, _)) = lot.first() else {
             return Ok(());
         };

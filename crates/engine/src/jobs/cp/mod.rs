@@ -64,6 +64,10 @@ options! {
             "nothing",
             "Leave out files and directories whose names match; with a slash, whose paths within the source do. Repeatable.",
         ),
+        exclude_regex: Vec<String> = option(
+            "nothing",
+            "Leave out files and directories whose whole path, with the name of the source in front, this regular expression matches, such as .*[.]tmp. Repeatable.",
+        ),
         files_from: Option<Location> = option(
             "all",
             "A file with the names to copy, a line each, within the one source directory.",
@@ -209,6 +213,7 @@ impl CpSpec {
         Selection::read(
             job.store(),
             (&self.filter, &self.exclude),
+            &self.exclude_regex,
             self.files_from.as_ref(),
         )
     }

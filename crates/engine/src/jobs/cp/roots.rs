@@ -171,10 +171,10 @@ fn check_merged(
         if below.as_os_str().is_empty() && !is_directory {
             return Err(collide(&outer.from, from, to));
         }
-        if below.as_os_str().is_empty() || listing.selection.excludes(below) {
+        let there = outer.from.join(below);
+        if below.as_os_str().is_empty() || listing.selection.excludes(&there, below) {
             return Ok(());
         }
-        let there = outer.from.join(below);
         match stores.stat(&there)?.map(|stat| stat.kind) {
             None => Ok(()),
             Some(FileKind::Directory) if is_directory => Ok(()),

@@ -1,8 +1,9 @@
-//! Which of the files below a source are copied: `--filter`, `--exclude` and `--files-from`.
+//! Which of the files below a source are copied: `--filter`, `--exclude`, `--exclude-regex` and `--files-from`.
 //!
 //! ```text
 //!   *.csv          matches a name at any depth
 //!   logs/**/*.gz   has a slash: matches a path within the source, part by part
+//!   .*\.tmp        is a regular expression: matches a whole path, with the name of the source in front
 //! ```
 //!
 //! What is excluded of a source is left alone in the target, too.
@@ -11,6 +12,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use regex_automata::meta::Regex;
+use regex_automata::util::syntax;
+
+use crate::jobs::mapreduce::wrong_option;
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::Caching;
 use gristmill_storage::io::overlap::TRANSFER_BYTES;
@@ -23,6 +28,7 @@ use gristmill_tasks::split::pattern::matches;
 pub(super) struct Selection {
     filter: Vec<String>,
     exclude: Vec<String>,
+    exclude_regex: Vec<Regex>,
     /// The names within the source, if only these are to be copied.
     pub(super) names: Option<Vec<PathBuf>>,
 }
@@ -31,18 +37,25 @@ impl Selection {
     pub(super) fn read(
         stores: &Stores,
         (filter, exclude): (&[String], &[String]),
+        exclude_regex: &[String],
         files_from: Option<&Location>,
     ) -> Result<Self> {
         Ok(Selection {
             filter: filter.to_vec(),
             exclude: exclude.to_vec(),
+            exclude_regex: exclude_regex.iter().map(regex_of).collect::<Result<_>>()?,
             names: files_from.map(|list| names_in(stores, list)).transpose()?,
         })
     }
 
-    /// Whether nothing of a path within the source is copied, or removed from the target.
-    pub(super) fn excludes(&self, below: &Path) -> bool {
+    /// Whether nothing of a source is copied, or removed from the target, whose path within the source is `below`.
+    pub(super) fn excludes(&self, from: &Location, below: &Path) -> bool {
+        let whole = from.as_typed().to_string_lossy();
         self.exclude.iter().any(|pattern| is_match(pattern, below))
+            || self
+                .exclude_regex
+                .iter()
+                .any(|regex| regex.is_match(&*whole))
     }
 
     /// Whether a file is copied that is not excluded.
@@ -54,6 +67,29 @@ impl Selection {
     pub(super) fn filters(&self) -> bool {
         !self.filter.is_empty()
     }
+}
+
+/// A regular expression that matches all of a name.
+fn regex_of(pattern: &String) -> Result<Regex> {
+    let build = |text: &str| {
+        let mut builder = Regex::builder();
+        builder.syntax(syntax::Config::new().dot_matches_new_line(true));
+        builder.build(text).map_err(|error| {
+            let why = error.syntax_error().map(ToString::to_string);
+            not_regular(pattern, &why.unwrap_or_else(|| error.to_string()))
+        })
+    };
+    build(pattern)?; // brackets around it might hide what is wrong
+    build(&format!(r"\A(?:{pattern})\z"))
+}
+
+/// The error of a pattern; the last line of the explanation says what is wrong.
+fn not_regular(pattern: &str, why: &str) -> Error {
+    let why = why.lines().last().unwrap_or_default();
+    let why = why.strip_prefix("error: ").unwrap_or(why);
+    let what = format!("{pattern:?} is not a regular expression: {why}");
+    wrong_option("exclude_regex", &what)
+        .advise("correct it; what looks ahead or behind, or refers to a group, is not known")
 }
 
 fn is_match(pattern: &str, below: &Path) -> bool {
