@@ -294,6 +294,13 @@ pub fn member_of(path: &str) -> Option<String> {
 }
 
 /// Appends a name as JSON.
+///
+/// ```
+/// use gristmill_base::record::objects::write_name;
+/// let mut out = Vec::new();
+/// write_name("a\nb", &mut out);
+/// assert_eq!(out, br#""a\nb""#);
+/// ```
 pub fn write_name(name: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(serde_json::Value::from(name).to_string().as_bytes());
 }

@@ -333,9 +333,21 @@ pub fn value_of<'a>(field: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
 /// ```
 pub fn write_field(value: &[u8], delimiter: u8, out: &mut Vec<u8>) {
     let is_special = |byte: &u8| matches!(*byte, QUOTE | b'\n' | b'\r') || *byte == delimiter;
-    if !value.iter().any(is_special) {
-        return out.extend_from_slice(value);
+    match value.iter().any(is_special) {
+        false => out.extend_from_slice(value),
+        true => write_quoted(value, out),
     }
+}
+
+/// The same, always in quotes.
+///
+/// ```
+/// use gristmill_base::record::table::write_quoted;
+/// let mut row = Vec::new();
+/// write_quoted(b"#", &mut row);
+/// assert_eq!(row, b"\"#\"");
+/// ```
+pub fn write_quoted(value: &[u8], out: &mut Vec<u8>) {
     out.push(QUOTE);
     for piece in value.split_inclusive(|byte| *byte == QUOTE) {
         out.extend_from_slice(piece);

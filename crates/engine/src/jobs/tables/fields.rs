@@ -13,7 +13,7 @@ use super::{InputTable, RecordsAsked, RequestedKey, RowsAsked, RowsForm};
 use gristmill_base::error::{Error, Result};
 use gristmill_base::names::name_of;
 use gristmill_base::record::objects::{ObjectKeys, ObjectPaths, text_of};
-use gristmill_base::record::table::{fields_of, value_of, write_field};
+use gristmill_base::record::table::{fields_of, value_of, write_field, write_quoted};
 use gristmill_base::record::table_keys::ColumnKey;
 use gristmill_base::value::ValueWriter;
 use gristmill_tasks::task::Records;
@@ -263,6 +263,7 @@ impl RecordFields {
                 RecordWriter {
                     delimiter: keys.map_or(b',', |keys| keys.delimiter),
                     quotes: true,
+                    comment: keys.and_then(|keys| keys.comment),
                     ending: keys.map_or_else(|| "\n".to_owned(), |keys| keys.ending.clone()),
                     fields: 0,
                 }
@@ -278,6 +279,8 @@ impl RecordFields {
 pub(in crate::jobs) struct RecordWriter {
     delimiter: u8,
     quotes: bool,
+    /// What comments begin with: a record must not.
+    comment: Option<u8>,
     ending: String,
     /// Fields of the record so far.
     fields: usize,
@@ -288,6 +291,7 @@ impl RecordWriter {
         RecordWriter {
             delimiter,
             quotes: false,
+            comment: None,
             ending: "\n".to_owned(),
             fields: 0,
         }
@@ -318,16 +322,23 @@ impl RecordWriter {
 
     /// Writes a field that a record begins with: for records that are put together of pieces.
     pub(in crate::jobs) fn first(&self, value: &[u8], out: &mut Vec<u8>) {
-        match self.quotes {
-            true => write_field(value, self.delimiter, out),
-            false => out.extend_from_slice(value),
+        match self.comment.is_some() && self.comment.as_ref() == value.first() {
+            true => write_quoted(value, out),
+            false => self.cell(value, out),
         }
     }
 
     /// Writes a field behind others.
     pub(in crate::jobs) fn behind(&self, value: &[u8], out: &mut Vec<u8>) {
         out.push(self.delimiter);
-        self.first(value, out);
+        self.cell(value, out);
+    }
+
+    fn cell(&self, value: &[u8], out: &mut Vec<u8>) {
+        match self.quotes {
+            true => write_field(value, self.delimiter, out),
+            false => out.extend_from_slice(value),
+        }
     }
 
     /// Ends the record that is all of `row`.
