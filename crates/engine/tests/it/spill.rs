@@ -239,7 +239,7 @@ fn runs_that_do_not_stay_in_memory_after_all_go_to_disk() {
     let place = case.place(Place::memory());
     let least = case.least_memory(2) + 4_800_000;
     let run = |more: u64| case.run(&place, &Watch::new(), &case.with(2, json!(least + more)));
-    let ran = run(2_000_000);
+    let ran = run(2_500_000);
     assert!(ran.counter("SPILLED_RUNS") > ran.tasks("spill") as u64);
     assert!(0 < ran.created_runs() && (ran.created_runs() as u64) < ran.counter("SPILLED_RUNS"));
     // More memory makes fewer of them: no pass that would need room for all a second time.
