@@ -1578,9 +1578,8 @@ def cp(
             source. Repeatable. By default all files.
         exclude: Leave out files and directories whose names match; with a slash, whose paths within
             the source do. Repeatable. By default nothing.
-        exclude_regex: Leave out files and directories whose whole path, with the name of the source
-            in front, this regular expression matches, such as .*[.]tmp. Repeatable. By default
-            nothing.
+        exclude_regex: Leave out files and directories by a regular expression, such as .*[.]tmp. It
+            must match the whole path, which begins with the source. Repeatable. By default nothing.
         files_from: A file with the names to copy, a line each, within the one source directory. By
             default all.
         links: What is done about symbolic links: copy what they lead to, copy them as links, or

@@ -230,9 +230,10 @@ def joined(left: list[dict[str, Any]], right: list[dict[str, Any]], how: str) ->
         for name, value in other.items():
             if name == "a.b":
                 continue
-            while name in made:
-                name += "_right"  # noqa: PLW2901
-            made[name] = value
+            free = name
+            while free in made:
+                free += "_right"
+            made[free] = value
         return made
 
     def alone(other: dict[str, Any]) -> dict[str, Any]:
@@ -261,7 +262,7 @@ def joined(left: list[dict[str, Any]], right: list[dict[str, Any]], how: str) ->
 
 def test_three_inputs_with_a_path_into_a_member(tmp_path: Path) -> None:
     (tmp_path / "a").write_text('{"u": {"id": 1}, "n": 1}\n{"u": {"id": 2}}\n')
-    (tmp_path / "b").write_text('{"id": "1", "n": 2}\n')
+    (tmp_path / "b").write_text('{"id": "1", "n": 7, "n": 2}\n')
     (tmp_path / "c").write_text('{"id": 1, "n": 3}\n{"id": 2.0}\n')
     said = run("join", "--jsonl", "--by", "u.id=id=id", *(tmp_path / name for name in "abc"))
     assert said.stdout == '{"u":{"id": 1},"n":1,"n_2":2,"n_3":3}\n'

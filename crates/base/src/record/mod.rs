@@ -8,6 +8,7 @@ mod crc_clmul;
 pub mod layout;
 pub mod objects;
 pub mod random;
+pub mod row_ends;
 pub mod shape;
 pub mod sum;
 pub mod table;

@@ -8,6 +8,7 @@
 //! What a value says as text: of a string its characters; of `null`, and of a path that is not there, nothing; of all else what stands
 //! there. Of equal names in an object the last counts.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -240,7 +241,7 @@ impl<'a> Visitor<'_> for NameSeed<'a> {
     }
 }
 
-/// The members of an object: their names, and where the values lie in the line.
+/// The members of an object: their names, and where the values lie in the line. Of equal names the last counts.
 ///
 /// # Errors
 /// The line is no JSON object: what is wrong with it.
@@ -251,12 +252,21 @@ impl<'a> Visitor<'_> for NameSeed<'a> {
 /// let found = members(line).unwrap();
 /// assert_eq!((found[0].0.as_str(), &line[found[0].1.clone()]), ("a", &b"[1, 2]"[..]));
 /// assert_eq!(found[1].0, "b\n");
+/// assert_eq!(members(br#"{"a":1,"b":2,"a":3}"#).unwrap()[1], ("a".to_owned(), 17..18));
 /// ```
 pub fn members(line: &[u8]) -> Result<Vec<(String, Range<usize>)>, String> {
     let mut from = serde_json::Deserializer::from_slice(line);
     let found = from.deserialize_map(FindMembers(line));
     let found = found.and_then(|found| from.end().map(|()| found));
-    found.map_err(|error| error.to_string())
+    let mut found = found.map_err(|error| error.to_string())?;
+    let different: HashSet<&str> = found.iter().map(|(name, _)| &**name).collect();
+    if different.len() < found.len() {
+        let mut seen = HashSet::new();
+        found.reverse();
+        found.retain(|(name, _)| seen.insert(name.clone()));
+        found.reverse();
+    }
+    Ok(found)
 }
 
 /// Finds the members of the object in a line.

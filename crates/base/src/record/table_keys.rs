@@ -14,7 +14,8 @@ use gristmill_gnu_keys::Keys;
 use memchr::memchr;
 use serde::{Deserialize, Serialize};
 
-use super::table::{QUOTE, RowEnds, fields_of, plain_fields_of, value_of, without_end};
+use super::row_ends::RowEnds;
+use super::table::{QUOTE, fields_of, plain_fields_of, value_of, without_end};
 use crate::error::{Error, Kind, Result};
 
 /// A column that decides, and how.

@@ -15,8 +15,8 @@ use super::kinds::spill::parse_keys;
 use crate::spill::keyed::lines_of;
 use crate::spill::record_assembler::RecordAssembler;
 use gristmill_base::error::Result;
+use gristmill_base::record::row_ends::RowEnds;
 use gristmill_base::record::shape::{EndedLineShape, Keyed, Shape};
-use gristmill_base::record::table::RowEnds;
 use gristmill_base::record::table_keys::{RowCodes, TableKeys};
 
 /// What gives the lines of an output their codes again.

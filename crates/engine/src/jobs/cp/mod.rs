@@ -66,7 +66,7 @@ options! {
         ),
         exclude_regex: Vec<String> = option(
             "nothing",
-            "Leave out files and directories whose whole path, with the name of the source in front, this regular expression matches, such as .*[.]tmp. Repeatable.",
+            "Leave out files and directories by a regular expression, such as .*[.]tmp. It must match the whole path, which begins with the source. Repeatable.",
         ),
         files_from: Option<Location> = option(
             "all",

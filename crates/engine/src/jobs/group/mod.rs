@@ -187,10 +187,10 @@ impl NativeJob for GroupSpec {
         let fields = self.fields_asked(&self.columns()?).fields(tables.first())?;
         let by = fields.columns(&self.by)?;
         let mut figures = self.figures(&fields)?;
-        let (mut header, mut objects, mut keys) = (Vec::new(), None, None);
+        let (mut header, mut objects) = (Vec::new(), None);
         if self.jsonl {
-            objects = Some(ObjectWriter::new(names(&fields, &by, &figures)));
-            keys = Some(figures.keys_as_written(&by));
+            let writer = ObjectWriter::new(names(&fields, &by, &figures));
+            objects = Some((writer, figures.keys_as_written(&by)));
         } else if fields.has_header() {
             let mut writer = fields.writer();
             names(&fields, &by, &figures).for_each(|name| writer.field(name, &mut header));
@@ -198,7 +198,6 @@ impl NativeJob for GroupSpec {
         }
         Ok(Box::new(GroupOperator {
             by,
-            keys,
             aggregate: figures.aggregate(),
             figures,
             fields,

@@ -35,8 +35,7 @@ pub(super) struct GroupOperator {
     pub(super) fields: RecordFields,
     pub(super) header: Vec<u8>,
     /// Where rows are JSON objects: what writes them, and the number of the first state of a column of the key.
-    pub(super) objects: Option<ObjectWriter>,
-    pub(super) keys: Option<usize>,
+    pub(super) objects: Option<(ObjectWriter, usize)>,
     /// What makes the states of the figures.
     pub(super) aggregate: Aggregate,
 }
@@ -180,7 +179,7 @@ struct GroupReducer<'o> {
     /// The text of each figure that a stream makes.
     cells: Vec<Vec<u8>>,
     writer: RecordWriter,
-    objects: Option<ObjectWriter>,
+    objects: Option<(ObjectWriter, usize)>,
     row: Vec<u8>,
 }
 
@@ -306,7 +305,7 @@ impl GroupReducer<'_> {
             }
         }
         match &mut self.objects {
-            Some(objects) => objects.end(&mut self.row),
+            Some((objects, _)) => objects.end(&mut self.row),
             None => self.writer.end(&mut self.row),
         }
         part.record(&self.row)
@@ -314,7 +313,7 @@ impl GroupReducer<'_> {
 
     /// Writes the cells of the key; of objects the values that came first.
     fn write_key(&mut self, key: &[u8]) -> Result<()> {
-        if let Some(first) = self.group.keys {
+        if let Some((_, first)) = self.group.objects {
             let mut value = Vec::new();
             for state in first..first + self.group.by.len() {
                 value.clear();
@@ -335,7 +334,7 @@ impl GroupReducer<'_> {
     /// Writes the next cell of the row.
     fn write(&mut self, cell: &[u8], is_json: bool) {
         match &mut self.objects {
-            Some(objects) => objects.value(cell, is_json, &mut self.row),
+            Some((objects, _)) => objects.value(cell, is_json, &mut self.row),
             None => self.writer.field(cell, &mut self.row),
         }
     }

@@ -8,6 +8,15 @@ use crate::jobs::tables::RecordWriter;
 use gristmill_base::error::Result;
 use gristmill_base::value::{Token, ValueReader};
 
+/// How rows are put together.
+#[derive(Debug)]
+pub(super) enum JoinedForm {
+    /// Of pieces.
+    Pieces(Layout),
+    /// Of the members of JSON objects.
+    Objects(JoinObjects),
+}
+
 /// What is joined, and how rows are put together.
 #[derive(Debug)]
 pub(super) struct JoinRows {
@@ -15,9 +24,7 @@ pub(super) struct JoinRows {
     pub(super) wanted: RowsWanted,
     /// Whether rows of the left are chosen, and stay as they are.
     pub(super) selects: bool,
-    pub(super) layout: Layout,
-    /// What puts JSON objects together, in place of the layout.
-    pub(super) objects: Option<JoinObjects>,
+    pub(super) form: JoinedForm,
     /// What stands in a row for an input that has no row.
     pub(super) absent: Vec<Vec<u8>>,
     /// What stands for a cell of the key that is empty.
@@ -41,9 +48,9 @@ impl JoinRows {
         row_of: impl Fn(usize) -> &'r [u8],
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        match &self.objects {
-            Some(objects) => objects.write(source, row_of, out)?,
-            None => self.layout.write(key, source, row_of, out),
+        match &self.form {
+            JoinedForm::Objects(objects) => objects.write(source, row_of, out)?,
+            JoinedForm::Pieces(layout) => layout.write(key, source, row_of, out),
         }
         self.writer.end_row(out);
         Ok(())
@@ -51,7 +58,8 @@ impl JoinRows {
 
     /// Writes a key as it stands in rows, where these do not keep theirs.
     pub(super) fn write_key(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        if self.selects || self.layout.keeps_key {
+        let writes_key = matches!(&self.form, JoinedForm::Pieces(layout) if !layout.keeps_key);
+        if self.selects || !writes_key {
             return Ok(());
         }
         let (mut key, mut is_behind) = (ValueReader::new(key), false);
@@ -80,6 +88,7 @@ impl JoinRows {
                 return Ok(header);
             };
             header.extend_from_slice(line);
+            self.writer.end_row(&mut header);
         } else {
             let Some(source) = first.iter().position(Option::is_some) else {
                 return Ok(header);
@@ -96,9 +105,8 @@ impl JoinRows {
                 }
             }
             let row_of = |input: usize| rows.get(input).map_or(&[][..], Vec::as_slice);
-            self.layout.write(&written_key, source, row_of, &mut header);
+            self.write_row((&written_key, source), row_of, &mut header)?;
         }
-        self.writer.end_row(&mut header);
         Ok(header)
     }
 }

@@ -32,7 +32,7 @@ use std::slice;
 
 use self::input::JoinInput;
 use self::join_kind::{JoinKind, RowsWanted};
-use self::joined_rows::JoinRows;
+use self::joined_rows::{JoinRows, JoinedForm};
 use self::layout::Layout;
 use self::line_options::{BETWEEN_BLANKS, lines_joined, unpaired};
 use self::names::{absent, header, header_as_it_is, names_by, quoted, tables_joined};
@@ -291,10 +291,15 @@ impl JoinSpec {
         Ok(JoinRows {
             wanted,
             selects,
-            layout: Layout::key_first(inputs.len(), false, writer.delimiter()),
+            form: match self.jsonl {
+                true => JoinedForm::Objects(JoinObjects::new(&by, inputs.len())),
+                false => {
+                    let between = writer.delimiter();
+                    JoinedForm::Pieces(Layout::key_first(inputs.len(), false, between))
+                }
+            },
             absent: inputs.iter().map(|table| absent(table, empty)).collect(),
             empty_key: Vec::new(),
-            objects: self.jsonl.then(|| JoinObjects::new(&by, inputs.len())),
             inputs: inputs.into_iter().map(JoinInput::Rows).collect(),
             header,
             writer,
@@ -320,8 +325,7 @@ impl JoinSpec {
             wanted,
             selects: self.how.selects(),
             inputs: lines.inputs.into_iter().map(JoinInput::Lines).collect(),
-            layout: lines.layout,
-            objects: None,
+            form: JoinedForm::Pieces(lines.layout),
             absent: lines.absent,
             empty_key: empty.to_vec(),
             header: Vec::new(),

@@ -4,8 +4,9 @@
 //!   {"id":1,"city":"Rome"}  {"id":1,"city":"IT"}  ──▶  {"id":1,"city":"Rome","city_right":"IT"}
 //! ```
 //!
-//! The first row stands as it is, but that its key has the name of the left's. Of the others the members of the key are left out,
-//! where a path names them whole, and a name that is there already gets what the header of tables would get.
+//! Values stand as they are; a row without others is not changed at all, but that its key has the name of the left's. Of the
+//! others the members of the key are left out, where a path names them whole, and a name that is there already gets what the
+//! header of tables would get.
 
 use std::collections::HashSet;
 

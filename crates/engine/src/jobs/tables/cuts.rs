@@ -10,7 +10,7 @@
 
 use crate::jobs::steps::RunningJob;
 use gristmill_base::error::Result;
-use gristmill_base::record::table::RowEnds;
+use gristmill_base::record::row_ends::RowEnds;
 use gristmill_base::record::table_keys::TableKeys;
 use gristmill_storage::input::InputFile;
 use gristmill_storage::io::window::in_order;

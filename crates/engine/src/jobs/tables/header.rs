@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::RowsForm;
 use gristmill_base::error::{Error, Kind, Result};
-use gristmill_base::record::table::{has_lone_cr, is_comment};
+use gristmill_base::record::row_ends::is_comment;
+use gristmill_base::record::table::has_lone_cr;
 use gristmill_storage::Caching;
 use gristmill_storage::codec::{Codec, Coding, open_file};
 use gristmill_storage::input::InputFile;
@@ -119,7 +120,13 @@ pub(in crate::jobs) fn beginning(
             let start = if is_comment { at } else { start };
             return begun(bytes, start..at, delimiter, name);
         }
-        if row.len() > HEADER_BYTES_MAX && !is_comment {
+        if start > HEADER_BYTES_MAX || is_comment && row.len() > HEADER_BYTES_MAX {
+            let message = format!("comments go on for {at} bytes before its first row");
+            return Err(Error::new(Kind::BadInput, "read the input", message)
+                .with("file", name)
+                .advise("check the byte that comments begin with, or leave them out first, with grep -v"));
+        }
+        if row.len() > HEADER_BYTES_MAX {
             check_ends(row, delimiter, name)?;
             let message = format!("its first row does not end in {HEADER_BYTES_MAX} bytes");
             return Err(Error::new(Kind::BadInput, "read the input", message)

@@ -29,7 +29,7 @@ use std::os::unix::ffi::OsStrExt;
 use gristmill_base::error::Result;
 use gristmill_base::names::name_of;
 use gristmill_base::record::objects::ObjectKeys;
-use gristmill_base::record::table::RowEnds;
+use gristmill_base::record::row_ends::RowEnds;
 
 /// How the rows of a table are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
