@@ -138,6 +138,17 @@ def test_what_makes_no_sense(tmp_path: Path) -> None:
             assert wanted in failure(command, *words, tmp_path / "in", status=2)
 
 
+def test_comments_before_the_first_row_have_a_bound(tmp_path: Path) -> None:
+    for head, is_read in ((b"#\n" * 4_000_000, True), (b"#\n" * 4_500_000, False)):
+        (tmp_path / "in").write_bytes(head + b"k,v\n1,2\n")
+        for command in ("sort", "distinct"):
+            words = [command, "--csv", "--comment", "#", tmp_path / "in"]
+            if is_read:
+                assert run(*words).stdout == "k,v\n1,2\n"
+            else:
+                assert "bytes before its first row" in failure(*words)
+
+
 @pytest.mark.parametrize("words", [["sort", "--key", "number:num"], ["distinct", "--key", "#2"]])
 def test_workers_and_memory_change_nothing(words: list[Any], tmp_path: Path) -> None:
     text = large_table()

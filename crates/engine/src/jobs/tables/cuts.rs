@@ -8,6 +8,8 @@
 //!
 //! Most blocks have no quotes: one look at them is enough. All bytes before the last offset are read here, once.
 
+use super::RowsForm;
+use super::header::beginning_of_file;
 use crate::jobs::steps::RunningJob;
 use gristmill_base::error::Result;
 use gristmill_base::record::row_ends::RowEnds;
@@ -43,10 +45,15 @@ impl Starts {
         }
         let scan = match self.scan.take() {
             Some((of, scan)) if of == number => scan,
-            _ => Scan::begin(job.store(), input, table.row_ends_of_file())?,
+            _ => {
+                let mut scan = Scan::begin(job.store(), input, table.row_ends_of_file())?;
+                scan.least = behind_header(job.store(), input, table)?;
+                scan
+            }
         };
         let (_, scan) = self.scan.insert((number, scan));
-        scan.row_start(offset, input.stat.bytes, || job.check_cancelled())
+        let start = scan.row_start(offset, input.stat.bytes, || job.check_cancelled())?;
+        Ok(start.max(scan.least))
     }
 }
 
@@ -62,6 +69,17 @@ struct Scan {
     looked: usize,
     /// Where the row began that was found last.
     found: u64,
+    /// No row begins before it but the first, which stays with the comments in front of it.
+    least: u64,
+}
+
+/// Where the second row of a file begins, if comments may stand before the first.
+fn behind_header(store: &Stores, input: &InputFile, table: &TableKeys) -> Result<u64> {
+    if table.comment.is_none() {
+        return Ok(0);
+    }
+    let begins = beginning_of_file(store, (input, None), RowsForm::of(table))?;
+    Ok(begins.behind_header())
 }
 
 impl Scan {
@@ -75,6 +93,7 @@ impl Scan {
             filled: 0,
             looked: 0,
             found: 0,
+            least: 0,
         })
     }
 

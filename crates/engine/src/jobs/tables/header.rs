@@ -31,6 +31,11 @@ impl Beginning {
     pub(in crate::jobs) fn header(&self) -> Option<&[u8]> {
         self.bytes.get(self.header.clone())
     }
+
+    /// Where the second row begins.
+    pub(in crate::jobs) fn behind_header(&self) -> u64 {
+        self.header.end as u64
+    }
 }
 
 /// Reads a file up to the end of its first row.

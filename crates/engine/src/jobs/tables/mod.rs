@@ -30,6 +30,7 @@ use gristmill_base::error::Result;
 use gristmill_base::names::name_of;
 use gristmill_base::record::objects::ObjectKeys;
 use gristmill_base::record::row_ends::RowEnds;
+use gristmill_base::record::table_keys::TableKeys;
 
 /// How the rows of a table are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,17 @@ pub(in crate::jobs) struct RowsForm {
 }
 
 impl RowsForm {
+    /// That of a table.
+    fn of(table: &TableKeys) -> Self {
+        RowsForm {
+            delimiter: table.delimiter,
+            no_header: table.no_header,
+            skip_bad: table.skip_bad,
+            pads: table.pads,
+            comment: table.comment,
+        }
+    }
+
     /// Finds the ends of rows, from the beginning of a file on.
     fn row_ends(self) -> RowEnds {
         RowEnds::of_file(self.delimiter).with_comment(self.comment)
