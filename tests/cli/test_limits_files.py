@@ -80,6 +80,18 @@ def test_sorts_and_counts(runner: str, many: Path, data: Path, tmp_path: Path) -
     run("teravalidate", tmp_path / "sorted", preexec=limit)
 
 
+@pytest.mark.parametrize("memory", ["40M", "1G"])
+def test_many_more_parts_than_files_may_be_open(memory: str, data: Path, tmp_path: Path) -> None:
+    """Most parts are empty, or have a few records."""
+    job = ["terasort", data, "--partitions", "3000", "--memory", memory, "--workers", "2"]
+    job += ["--split-size", "110K"]
+    run(*job[:2], tmp_path / "few", *job[2:], preexec=limited(64))
+    run(*job[:2], tmp_path / "plain", *job[2:], "--no-sync")
+    assert len(list((tmp_path / "few").glob("part-*"))) == 3000
+    assert content(tmp_path / "few") == content(tmp_path / "plain")
+    run("teravalidate", tmp_path / "few", preexec=limited(64))
+
+
 def test_scripts_have_the_limit_that_was_given(tmp_path: Path) -> None:
     one = tmp_path / "one"
     one.write_text("x\n")

@@ -53,6 +53,8 @@ pub struct OverlappedWriter {
     range: Range<usize>,
     /// What a sent buffer held behind its last whole block.
     carry: Vec<u8>,
+    /// How many buffers were sent on.
+    sent: u64,
 }
 
 impl OverlappedWriter {
@@ -120,6 +122,7 @@ impl OverlappedWriter {
             buffer,
             range: 0..0,
             carry: Vec::new(),
+            sent: 0,
         };
         Ok((writer, move || write_all(&to_write, &give_back)))
     }
@@ -136,6 +139,17 @@ impl OverlappedWriter {
         self.file = Some(file);
         self.start_at(offset);
         Ok(())
+    }
+
+    /// How many buffers were sent to be written so far.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Whether the first `count` of the buffers that were sent are written.
+    pub fn has_written(&self, count: u64) -> bool {
+        // For each buffer that is sent another one is taken: of those, all but the first few came back from the device.
+        self.sent - count >= WRITER_BUFFERS as u64 - 1
     }
 
     /// Free memory for at least `bytes` bytes, which are at most the size of a buffer.
@@ -232,6 +246,7 @@ impl OverlappedWriter {
                 .find_map(Result::err)
                 .unwrap_or_else(|| ended_early(gone)));
         }
+        self.sent += 1;
         self.buffer = self.empty.recv().map_err(ended_early)??;
         Ok(())
     }
@@ -318,6 +333,29 @@ mod tests {
         }
         assert_eq!(buffers.len(), WRITER_BUFFERS);
         assert!(store.bytes_of(path).unwrap() == want);
+    }
+
+    #[test]
+    fn a_buffer_is_known_to_be_written_once_others_came_back() {
+        let store = Memory::with_room_for(1 << 20);
+        let file: Arc<dyn WriteFile> =
+            Arc::from(store.create("/out".as_ref(), 0, Caching::Direct).unwrap());
+        OverlappedWriter::run(&mut Vec::new(), BLOCK_BYTES, |writer| {
+            for turn in 0..9 {
+                writer.begin(file.clone(), turn * 10)?;
+                writer.room(10)?[..10].fill(turn as u8);
+                writer.advance(10);
+                let sent = writer.sent();
+                assert_eq!(sent, turn, "what is in the buffer is not sent");
+                let written = (0..=sent).filter(|count| writer.has_written(*count));
+                let known = written.max().unwrap_or(0);
+                assert_eq!(known, turn.saturating_sub(2));
+                let there = store.bytes_of("/out".as_ref()).unwrap_or_default();
+                assert!(there.len() as u64 >= 10 * known);
+            }
+            Ok(())
+        })
+        .unwrap();
     }
 
     #[test]

@@ -9,6 +9,8 @@
 //! Order is checked against the last key before, within and across buffers. The rule that must hold: no byte leaves
 //! the buffer before it is proved.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use gristmill_base::error::{Error, Kind, Result};
@@ -16,6 +18,7 @@ use gristmill_base::order::check::OrderCheck;
 use gristmill_base::record::KEY_BYTES;
 use gristmill_base::record::shape::{Shape, ShapeKind};
 use gristmill_base::record::sum::RecordSum;
+use gristmill_storage::WriteFile;
 use gristmill_storage::io::overlap::OverlappedWriter;
 use gristmill_storage::objects::Upload;
 
@@ -115,17 +118,39 @@ impl<'w, S: Shape> ProvenWriter<'w, S> {
 
     /// What was written; an error if it is out of order, which nothing but a bug or broken memory can make it.
     pub fn proof(mut self) -> Result<MergeProof> {
+        self.take_proof()
+    }
+
+    /// The same of what was written so far; what follows goes to `file` at `offset`, and has a proof of its own.
+    pub fn turn_to(&mut self, file: Arc<dyn WriteFile>, offset: u64) -> Result<MergeProof> {
+        let proof = self.take_proof()?;
+        self.writer.begin(file, offset)?;
+        Ok(proof)
+    }
+
+    /// Where it writes.
+    pub fn writer(&self) -> &OverlappedWriter {
+        self.writer
+    }
+
+    fn take_proof(&mut self) -> Result<MergeProof> {
         self.prove();
         if self.out_of_order {
             let message = "records of a merged range are out of order";
             return Err(Error::new(Kind::Proof, "prove the output", message));
         }
-        self.proof.checksum = self.sum.value();
-        self.proof.duplicates += self.left_out;
-        if let Some((_, last)) = &mut self.proof.ends {
-            *last = self.last_key;
+        let next = MergeProof {
+            check: self.proof.check.as_ref().map(|_| OrderCheck::default()),
+            ..MergeProof::default()
+        };
+        let mut proof = std::mem::replace(&mut self.proof, next);
+        let sum = std::mem::replace(&mut self.sum, RecordSum::new(self.shape.kind()));
+        proof.checksum = sum.value();
+        proof.duplicates += std::mem::take(&mut self.left_out);
+        if let Some((_, last)) = &mut proof.ends {
+            *last = std::mem::take(&mut self.last_key);
         }
-        Ok(self.proof)
+        Ok(proof)
     }
 
     /// Whether the record's key is that of the last one written; else it is the next one that is.
@@ -232,7 +257,6 @@ mod tests {
     use gristmill_storage::{Caching, OutputStore};
     use proptest::collection::vec;
     use proptest::prelude::*;
-    use std::sync::Arc;
 
     /// So small that records and proofs cross from buffer to buffer.
     const BUFFER_BYTES: usize = 12 << 10;

@@ -95,6 +95,12 @@ impl OpenedRuns {
         Ok(segments)
     }
 
+    /// How many records these buckets have.
+    pub(super) fn records(&self, buckets: Range<usize>) -> Result<u64> {
+        let records = |(run, _): &(Arc<RunFile>, u64)| Ok(run.segment(buckets.clone())?.1);
+        self.runs.iter().map(records).sum()
+    }
+
     /// Hands the records of `buckets` to `emit`, in order, and tells the attempt how far it is.
     pub(super) fn merge<S: Shape>(
         &self,

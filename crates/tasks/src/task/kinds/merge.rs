@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::merge::output::{MergeProof, ProvenWriter};
+use super::merge_target::{MergeTarget, RangeWriter, close, stretch_of};
+use crate::merge::output::MergeProof;
 use crate::task::input;
 use crate::task::opened::OpenedRuns;
 use crate::task::{
@@ -15,36 +16,8 @@ use crate::task::{
 };
 use gristmill_base::error::{Error, Result};
 use gristmill_base::record::shape::{Shape, ShapeKind};
-use gristmill_storage::codec::Codec;
-use gristmill_storage::codec::written::CompressedFile;
 use gristmill_storage::io::overlap::OverlappedWriter;
-use gristmill_storage::location::Location;
 use gristmill_storage::objects::Upload;
-use gristmill_storage::{Caching, WriteFile};
-
-/// Where merged records go.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum MergeTarget {
-    /// Ranges of output files, whose sizes are known.
-    Ranges(Vec<RangeSpec>),
-    /// Buckets to a file whose size is known when all is written.
-    File(WholeFile),
-    /// All buckets to the job's output stream, compressed or not.
-    Stream(Option<Codec>),
-}
-
-/// A file that one task writes from its beginning to its end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WholeFile {
-    /// Where it is written.
-    pub path: Location,
-    /// The buckets whose records it holds.
-    pub buckets: Range<usize>,
-    /// Bytes of all records in them, of which fewer may be written: an upload is cut into parts by them.
-    pub bytes_max: u64,
-    /// How it is compressed.
-    pub codec: Option<Codec>,
-}
 
 /// What to merge, and to where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,7 +93,7 @@ impl TaskKind for MergeSpec {
     }
 
     fn writes_apart(&self) -> bool {
-        false
+        !self.stays_here()
     }
 
     fn reads(&self) -> &[MergeRun] {
@@ -179,38 +152,6 @@ impl TaskKind for MergeSpec {
     }
 }
 
-impl MergeTarget {
-    /// How it is compressed.
-    fn codec(&self) -> Option<Codec> {
-        match self {
-            MergeTarget::Ranges(_) => None,
-            MergeTarget::File(file) => file.codec,
-            MergeTarget::Stream(codec) => *codec,
-        }
-    }
-
-    /// Its longest file, and how long it may be.
-    fn longest_file(&self) -> (Option<&Location>, u64) {
-        match self {
-            MergeTarget::Ranges(ranges) => {
-                let longest = ranges.iter().max_by_key(|range| range.file.bytes);
-                longest.map_or((None, 0), |range| {
-                    (Some(&range.file.path), range.file.bytes)
-                })
-            }
-            MergeTarget::File(file) => (Some(&file.path), file.bytes_max),
-            MergeTarget::Stream(_) => (None, 0),
-        }
-    }
-}
-
-fn compressed(file: Arc<dyn WriteFile>, codec: Option<Codec>) -> Result<Arc<dyn WriteFile>> {
-    Ok(match codec {
-        Some(codec) => Arc::new(CompressedFile::new(file, codec)?),
-        None => file,
-    })
-}
-
 fn merge<S: Shape>(
     shape: S,
     spec: &MergeSpec,
@@ -220,69 +161,32 @@ fn merge<S: Shape>(
     scratch.keep_for_merge();
     let runs = (&spec.runs, &mut scratch.runs);
     let opened = OpenedRuns::keeping(context, plan, runs, spec.source_bytes)?;
-    let all = 0..plan.borders.len() + 1;
-    let targets = match &spec.target {
-        MergeTarget::Ranges(ranges) => ranges
-            .iter()
-            .map(|range| {
-                let file = &range.file;
-                let file = context
-                    .node
-                    .store
-                    .create(&file.path, file.bytes, Caching::Direct)?;
-                Ok((Arc::from(file), range.offset, range.buckets.clone()))
-            })
-            .collect::<Result<Vec<(Arc<dyn WriteFile>, _, _)>>>()?,
-        MergeTarget::File(whole) => {
-            let store = &context.node.store;
-            // A disk would make it as long as that.
-            let is_sent = store.sends_parts(&whole.path);
-            let bytes = if is_sent { whole.bytes_max } else { 0 };
-            let file = store.create(&whole.path, bytes, Caching::Direct)?;
-            let file = compressed(Arc::from(file), whole.codec)?;
-            vec![(file, 0, whole.buckets.clone())]
-        }
-        MergeTarget::Stream(codec) => {
-            vec![(compressed(context.sink()?, *codec)?, 0, all)]
-        }
-    };
-    let (path, longest) = spec.target.longest_file();
-    let sending = path.and_then(|path| context.sending(path, longest));
-    if let Some(sending) = &sending {
-        targets.iter().for_each(|(file, ..)| file.send_by(sending));
-    }
+    let ranges = spec.target.buckets(0..plan.borders.len() + 1);
+    let buckets = stretch_of(&ranges)?;
+    let records = ranges.into_iter().map(|range| opened.records(range));
+    let records = records.collect::<Result<_>>()?;
     let Scratch { merge, buffers, .. } = scratch;
-    let mut proofs = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
-        let mut proofs = Vec::new();
-        for (file, offset, buckets) in &targets {
-            writer.begin(Arc::clone(file), *offset)?;
-            let mut out = ProvenWriter::new(shape, plan.unique, writer);
-            let place = (context, attempt);
-            opened.merge(shape, buckets.clone(), merge, place, |record| {
-                out.append(record)
-            })?;
-            proofs.push(out.proof()?);
-        }
-        Ok(proofs)
+    let (mut proofs, open) = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
+        let of = (shape, plan.unique);
+        let mut out = RangeWriter::begin(of, (context, &spec.target), records, writer)?;
+        let place = (context, attempt);
+        opened.merge(shape, buckets.clone(), merge, place, |record| {
+            out.append(record)
+        })?;
+        out.finish()
     })?;
-    // All is written: what was read will not be read again, once this report counts.
-    let (mut spent, mut read_bytes) = (Vec::new(), 0);
-    for ((file, _, buckets), proof) in targets.iter().zip(&mut proofs) {
-        if context.job.durable {
-            file.sync()?;
-        }
-        proof.upload = file.finish()?;
-        read_bytes += opened.disk_bytes(buckets.clone())?;
-        // Of an upload nothing can be read before it is completed, and what is compressed is not proved again: a job that is
-        // resumed merges again.
-        if proof.upload.is_none() && spec.target.codec().is_none() {
-            opened.spent(buckets.clone(), &mut spent)?;
-        }
+    close(open, context, &mut proofs)?;
+    // All is written: what was read will not be read again, once this report counts. Of an upload nothing can be read before it
+    // is completed, and what is compressed is not proved again: a job that is resumed merges again.
+    let is_proved = |proof: &MergeProof| proof.upload.is_none() && spec.target.codec().is_none();
+    let mut spent = Vec::new();
+    if proofs.iter().all(is_proved) {
+        opened.spent(buckets.clone(), &mut spent)?;
     }
     Ok(MergeReport {
         proofs,
         spent,
-        read_bytes,
+        read_bytes: opened.disk_bytes(buckets)?,
     })
 }
 

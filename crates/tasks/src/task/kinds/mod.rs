@@ -10,6 +10,7 @@ pub mod generate;
 pub mod map;
 pub mod merge;
 pub mod merge_runs;
+pub mod merge_target;
 pub mod reduce;
 pub mod sample;
 mod sample_decoded;
