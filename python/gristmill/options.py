@@ -68,6 +68,16 @@ class Option(NamedTuple):
         """
         return self.name.removesuffix("_s").replace("_", "-")
 
+    @property
+    def is_on(self) -> bool:
+        """Whether it is a flag that holds unless it is turned off.
+
+        Example:
+            >>> Option("speculative", "flag", "on", "Begin a second attempt.").is_on
+            True
+        """
+        return self.kind == "flag" and self.default == "on"
+
 
 HISTORY = Option(
     "history", "flag", "off", "Keep the job's history also if it takes less than a second."

@@ -48,7 +48,7 @@ def parameter(option: Option) -> inspect.Parameter:
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     if not option.positional:
         kind = inspect.Parameter.KEYWORD_ONLY
-    default = {"flag": False, "choice": option.default}.get(option.kind)
+    default = {"flag": option.is_on, "choice": option.default}.get(option.kind)
     if not option.default:
         default = inspect.Parameter.empty
     return inspect.Parameter(option.name, kind, default=default)

@@ -37,7 +37,7 @@ def test_explain_says_what_each_option_means(
         "-D",
         "mapreduce.job.reduces=3",
         "-D",
-        "mapreduce.map.speculative=true",
+        "mapreduce.job.reduce.slowstart.completedmaps=1",
         "-D",
         "stream.num.map.output.key.fields=2",
         *job,
@@ -50,7 +50,7 @@ def test_explain_says_what_each_option_means(
         "mapper       cat; reads text (values alone), writes text, the key up to the 2nd",
         "partitions   3",
         "variable     A=b",
-        "mapreduce.map.speculative has no effect",
+        "mapreduce.job.reduce.slowstart.completedmaps has no effect",
         "property     mapreduce.job.reduces=3",
     ):
         assert part in done.stdout

@@ -204,8 +204,6 @@ def test_what_is_missing_is_named() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "mapreduce.map.speculative",
-        "mapred.reduce.tasks.speculative.execution",
         "mapreduce.job.reduce.slowstart.completedmaps",
         "io.sort.mb",
         "mapreduce.map.memory.mb",
@@ -219,6 +217,17 @@ def test_what_has_no_effect_is_noted(name: str) -> None:
     assert any(name in remark and "no effect" in remark for remark in remarks)
     assert any("-debug" in remark for remark in remarks)
     assert meant("-D", "my.own.property=1").remarks == []
+
+
+def test_second_attempts() -> None:
+    def speculative(*words: str) -> tuple[bool, bool]:
+        found = meant(*words)
+        assert found.remarks == []
+        return found.speculative["speculative"], found.speculative["reduce_speculative"]
+
+    assert speculative() == (True, True)
+    assert speculative("-D", "mapreduce.map.speculative=false") == (False, True)
+    assert speculative("-D", "mapred.reduce.tasks.speculative.execution=false") == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ COUNTERS = {
             "Attempts that were stopped, as the job ended or another attempt was first, or whose"
             " worker was lost."
         ),
+        "SPECULATIVE_TASK_ATTEMPTS": "Second attempts that were begun beside slow ones.",
         "NUM_FAILED_MAPS": (
             "Map tasks that failed for good: the job failed with them, or was allowed to continue."
         ),

@@ -182,7 +182,8 @@ def _named(option: Option) -> tuple[list[str], dict[str, Any]]:
     letters = [f"-{option.short}"] if option.short else []
     environment = f" [env: {option.environment}]" if option.environment else ""
     default = f"[default: {option.default}]" if option.default else "[must be given]"
-    return [*letters, f"--{option.dashed}", option.name], {
+    name = f"--{option.dashed}/--no-{option.dashed}" if option.is_on else f"--{option.dashed}"
+    return [*letters, name, option.name], {
         "is_flag": option.kind == "flag" or None,  # False would mean that the value may be left out
         "multiple": option.kind in ("path_list", "pairs", "text_list"),
         "type": _type_of(option),
@@ -190,6 +191,7 @@ def _named(option: Option) -> tuple[list[str], dict[str, Any]]:
         "envvar": option.environment or None,
         "help": f"{option.help}  {default}{environment}",
         "shell_complete": _completer_of(option),
+        **({"default": True} if option.is_on else {}),
     }
 
 

@@ -29,6 +29,14 @@ _ATTEMPTS = Option(
     " record ends the job at once.",
 )
 
+_SPECULATIVE = Option(
+    "speculative",
+    "flag",
+    "on",
+    "Begin a second attempt at a slow task on another node of a cluster; the first to end counts."
+    " Turn it off if your functions have effects besides their output, such as in a database.",
+)
+
 _OF_WORKERS = (
     Option("timeout_s", "seconds", "600", "Stop a worker if one record takes longer than this."),
     Option(
@@ -47,7 +55,7 @@ def _worded(option: Option) -> Option:
     return option._replace(help=_RUNNER_HELP) if option.name == "runner" else option
 
 
-_OF_ENGINE = (*map(_worded, user_code()), _ATTEMPTS)
+_OF_ENGINE = (*map(_worded, user_code()), _ATTEMPTS, _SPECULATIVE)
 
 RUN = (*_OF_ENGINE, *_OF_WORKERS, HISTORY)
 """The options of a job of user code that is run."""
@@ -85,7 +93,9 @@ class Options:
         beside = ("progress",) if self.function == "Job.run" else ()
         refuse_unknown(self.function, self.given, (*beside, *_KINDS))
         checked = {name: _checked(name, value, self.spell) for name, value in self.given.items()}
-        given = {name: value for name, value in checked.items() if not _is_left_out(value)}
+        given = {
+            name: value for name, value in checked.items() if not _is_default(_KINDS[name], value)
+        }
         object.__setattr__(self, "given", given)
 
     def get(self, name: str) -> Any:  # noqa: ANN401 - the option's
@@ -114,8 +124,8 @@ class Options:
         }
 
 
-def _is_left_out(value: object) -> bool:
-    return value is None or value is False
+def _is_default(option: Option, value: object) -> bool:
+    return value is None or (option.kind == "flag" and value is option.is_on)
 
 
 def _for_engine(option: Option, value: Any) -> object:  # noqa: ANN401 - the option's

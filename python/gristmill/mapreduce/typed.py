@@ -25,6 +25,7 @@ class RunOptions(TypedDict, total=False):
     replication: int | None
     block_size: int | str | None
     attempts: int | None
+    speculative: bool
     timeout_s: float | None
     worker_memory: int | str | None
     history: bool

@@ -54,6 +54,11 @@ def explained(resolved: ResolvedJob, splits: int | None = None) -> list[str]:
         if timeout
         else f"attempts     {attempts}, however long they are silent"
     )
+    lines += [
+        f"attempts     a slow {side} has one at a time, as its {side}.speculative is false"
+        for side, holds in zip(("map", "reduce"), resolved.speculative.values(), strict=True)
+        if not holds
+    ]
     skipping = definition["skipping"]
     if skipping is not None:
         most = f"{skipping['most_records']} records, {skipping['most_groups']} groups"

@@ -23,6 +23,13 @@ class FailurePolicy(Settings):
         )
         return maps, reduces
 
+    def speculative(self) -> dict[str, bool]:
+        """Return whether slow maps, and reduces, may have a second attempt."""
+        maps, reduces = (
+            self.flag(f"mapreduce.{side}.speculative", default=True) for side in ("map", "reduce")
+        )
+        return {"speculative": maps, "reduce_speculative": reduces}
+
     def partitions(self) -> int:
         """Return how many reduces there are."""
         given = self.arguments.first("numReduceTasks")

@@ -20,6 +20,21 @@ FAILURE_PROPERTIES = (
         "test_failures.py::test_attempts_and_exit_codes",
     ),
     Property(
+        "mapreduce.map.speculative",
+        ("mapred.map.tasks.speculative.execution",),
+        "true",
+        "Begin a second attempt at a slow map task on another node of a cluster; the first to end "
+        "counts. `false` is for scripts that have effects besides their output.",
+        "test_parse.py::test_second_attempts",
+    ),
+    Property(
+        "mapreduce.reduce.speculative",
+        ("mapred.reduce.tasks.speculative.execution",),
+        "true",
+        "The same of a reduce task.",
+        "test_parse.py::test_second_attempts",
+    ),
+    Property(
         "mapreduce.task.timeout",
         ("mapred.task.timeout",),
         "600000",

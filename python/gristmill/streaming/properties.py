@@ -353,22 +353,6 @@ PROPERTIES = (
     ),
     Property("fs.defaultFS", ("fs.default.name",), "file:///", "As -fs.", REFUSED),
     Property(
-        "mapreduce.map.speculative",
-        ("mapred.map.tasks.speculative.execution",),
-        "true",
-        "Without effect: a slow task gets no second attempt.",
-        NOTED,
-        effect=False,
-    ),
-    Property(
-        "mapreduce.reduce.speculative",
-        ("mapred.reduce.tasks.speculative.execution",),
-        "true",
-        "Without effect, likewise.",
-        NOTED,
-        effect=False,
-    ),
-    Property(
         "mapreduce.job.reduce.slowstart.completedmaps",
         ("mapred.reduce.slowstart.completed.maps",),
         "0.05",

@@ -54,6 +54,8 @@ class ResolvedJob:
     """Of a map, and of a reduce."""
     max_failed_percent: dict[str, int]
     """How many percent of the tasks may fail, as the engine's `MapReduceSpec` reads it."""
+    speculative: dict[str, bool]
+    """Whether slow tasks may have a second attempt, likewise."""
     name: str
     recursive: bool
     ignore_folders: bool
@@ -129,6 +131,7 @@ class _Resolver(Formats, FailurePolicy, Steps):
             request=request,
             attempts=self.attempts(),
             max_failed_percent=self.max_failed_percent(),
+            speculative=self.speculative(),
             name=self.text("mapreduce.job.name", ""),
             recursive=self.flag(
                 "mapreduce.input.fileinputformat.input.dir.recursive", default=False

@@ -8,6 +8,7 @@
 //! ```
 //!
 //! Decision: docs/decisions/attempts.md.
+//! Decision: docs/decisions/second-attempts.md.
 
 use std::ops::RangeInclusive;
 
@@ -24,6 +25,11 @@ pub struct RetryPolicy {
     pub reduce_retries: u32,
     /// Wait before the first retry; doubled for each further one, up to ten seconds.
     pub first_wait_ms: u64,
+    /// Whether tasks that map may have a second attempt beside a slow one, and those that reduce: not where an attempt has effects
+    /// beside its output.
+    pub speculative: bool,
+    /// The same of tasks that reduce.
+    pub speculative_reduces: bool,
     /// How often the plan may begin again since a task that was done again gave something else.
     pub rounds: u32,
 }
@@ -36,6 +42,13 @@ impl RetryPolicy {
         match side {
             Some(Side::Reduce) => self.reduce_retries,
             _ => self.retries,
+        }
+    }
+
+    fn speculates(&self, side: Option<Side>) -> bool {
+        match side {
+            Some(Side::Reduce) => self.speculative_reduces,
+            _ => self.speculative,
         }
     }
 
@@ -54,6 +67,8 @@ impl Default for RetryPolicy {
         RetryPolicy {
             retries: 4,
             reduce_retries: 4,
+            speculative: true,
+            speculative_reduces: true,
             first_wait_ms: 50,
             rounds: 0,
         }
@@ -205,20 +220,47 @@ impl Driver {
         }
     }
 
-    /// Another attempt may begin beside those that run, if each writes files of its own.
+    /// A second attempt begins beside a slow one, if it can do so at once: each writes files of its own, neither has effects beside
+    /// its output, and nothing else waits for the slot.
     pub(super) fn straggles(&mut self, number: u32) {
-        if self.ending.is_none() && !self.is_done(number) && self.runs(number) {
-            let task = &self.tasks[number as usize];
-            if task.spec.writes_apart() {
-                self.ready.insert(number);
-            }
+        let has_room = self.ready.is_empty() && self.running.len() < self.slots;
+        if self.ending.is_some() || self.is_done(number) || !has_room {
+            return;
         }
+        let spec = &self.tasks[number as usize].spec;
+        let may = spec.writes_apart() && self.policy.speculates(spec.side());
+        if may
+            && self.attempts_at(number) == 1
+            && self.second_attempts() < self.second_attempts_max()
+        {
+            self.ready.insert(number);
+            self.speculative_attempts += 1;
+        }
+    }
+
+    /// How many attempts run that are not the only one at their task.
+    fn second_attempts(&self) -> usize {
+        let going_on = self.running.iter().filter(|(_, stops)| !**stops);
+        let tasks = going_on.map(|(id, _)| id.task).collect::<Vec<_>>();
+        tasks.windows(2).filter(|pair| pair[0] == pair[1]).count()
+    }
+
+    /// How many may run at once: ten, or one for each hundred tasks, or one for each ten that run, as Hadoop has it.
+    fn second_attempts_max(&self) -> usize {
+        (self.tasks.len() / 100)
+            .max(self.running.len() / 10)
+            .max(10)
     }
 
     /// Whether an attempt at a task runs, and was not told to stop.
     pub(super) fn runs(&self, task: u32) -> bool {
-        let mut attempts = self.running.range(attempts_of(task));
-        attempts.any(|(_, stops)| !stops)
+        self.attempts_at(task) > 0
+    }
+
+    /// How many attempts at a task run, and were not told to stop.
+    fn attempts_at(&self, task: u32) -> usize {
+        let attempts = self.running.range(attempts_of(task));
+        attempts.filter(|(_, stops)| !**stops).count()
     }
 }
 

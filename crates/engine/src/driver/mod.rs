@@ -121,6 +121,7 @@ pub struct Driver {
     complete: bool,
     failed_attempts: u64,
     killed_attempts: u64,
+    speculative_attempts: u64,
     launched: LaunchCounts,
     failed_tasks: LaunchCounts,
     /// What another process did of this job.
@@ -179,6 +180,7 @@ impl Driver {
             complete: false,
             failed_attempts: 0,
             killed_attempts: 0,
+            speculative_attempts: 0,
             launched: LaunchCounts::default(),
             failed_tasks: LaunchCounts::default(),
             replay: Replay::default(),
@@ -238,6 +240,11 @@ impl Driver {
     /// Attempts that were told to stop, came too late, or were lost: no fault of theirs.
     pub fn killed_attempts(&self) -> u64 {
         self.killed_attempts
+    }
+
+    /// Attempts that were begun beside a slow one.
+    pub fn speculative_attempts(&self) -> u64 {
+        self.speculative_attempts
     }
 
     /// Tasks that failed for good, so that the job did.

@@ -55,6 +55,7 @@ impl Driver {
             self.rounds += 1;
             self.begin_again(id, report, actions);
         } else {
+            self.undone.remove(&id.task); // the history has this attempt's success: no other one's counts
             let error = other_output(id.task, self.rounds);
             self.end(Ending::Badly(error), actions);
         }

@@ -2,6 +2,7 @@
 
 mod needs;
 mod rounds;
+mod second_attempts;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;

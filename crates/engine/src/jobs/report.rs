@@ -158,6 +158,7 @@ impl JobReport {
             "SHUFFLE_BYTES_OTHER_NODES",
             "SHUFFLE_BYTES_RECEIVED",
             "SHUFFLE_BYTES_SAME_NODE",
+            "SPECULATIVE_TASK_ATTEMPTS",
             "STORE_IO_REQUEST",
             "STORE_IO_RETRY",
             "STORE_IO_THROTTLED",

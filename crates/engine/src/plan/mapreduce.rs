@@ -117,6 +117,12 @@ pub struct MapReduceSpec {
     /// Tries of a task that reduces, where these are others.
     #[serde(default)]
     pub reduce_attempts: Option<usize>,
+    /// Whether a slow task may have a second attempt beside the first; by default yes.
+    #[serde(default)]
+    pub speculative: Option<bool>,
+    /// The same of a task that reduces, where that is another answer.
+    #[serde(default)]
+    pub reduce_speculative: Option<bool>,
     /// Whether the files of the output are looked at together before they are published: those of a table get one schema.
     #[serde(default)]
     pub one_schema: bool,
@@ -194,6 +200,12 @@ impl MapReduceSpec {
         let after = |attempts: Option<usize>| attempts.map_or(3, |attempts| attempts as u32 - 1);
         let reduces = self.reduce_attempts.or(self.attempts);
         (after(self.attempts), after(reduces))
+    }
+
+    /// Whether a slow task that maps may have a second attempt beside the first, and one that reduces.
+    pub fn speculative(&self) -> (bool, bool) {
+        let maps = self.speculative.unwrap_or(true);
+        (maps, self.reduce_speculative.unwrap_or(maps))
     }
 
     /// What each worker of a native job holds beside its pairs.

@@ -86,6 +86,8 @@ pub(super) enum BackendEvent {
     Over(Box<FinishedAttempt>),
     /// What a task that is over had made is gone.
     OutputLost { task: u32 },
+    /// A task takes longer than another attempt at it would.
+    Straggles { task: u32 },
     /// There is room for so many attempts at once from now on.
     Slots { slots: usize },
     /// So many attempts more may wait beside those that run, until the next stage begins.
@@ -185,6 +187,7 @@ impl Running<'_, '_> {
         let event = happened.map(|happened| match happened {
             BackendEvent::Over(over) => self.over(*over),
             BackendEvent::OutputLost { task } => DriverEvent::OutputLost { task },
+            BackendEvent::Straggles { task } => DriverEvent::Straggles { task },
             BackendEvent::Slots { slots } => {
                 self.slots = slots;
                 DriverEvent::Slots { slots }

@@ -33,6 +33,8 @@ const END_MS: u64 = 36_000_000;
 const POLICY: RetryPolicy = RetryPolicy {
     retries: 4,
     reduce_retries: 4,
+    speculative: true,
+    speculative_reduces: true,
     first_wait_ms: 50,
     rounds: 3,
 };

@@ -16,7 +16,7 @@ use gristmill_base::error::Result;
 use gristmill_storage::objects::Upload;
 
 /// Which half of a job a task belongs to, as Hadoop has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
     /// It takes input.
     Map,
@@ -68,8 +68,8 @@ pub trait TaskKind: Debug {
         false
     }
 
-    /// Whether each attempt writes files of its own, so that two may run at once. Others share a file of the output, or
-    /// a stream.
+    /// Whether each attempt writes files of its own where several machines write, so that two may run at once: a file of the output
+    /// is staged there under a name of the attempt. Others share a stream, or memory, or count what they find.
     fn writes_apart(&self) -> bool {
         true
     }

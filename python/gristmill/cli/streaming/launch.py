@@ -181,6 +181,7 @@ def _spec(resolved: ResolvedJob, files: list[str], splits: list[dict[str, Any]])
         **({"compress_runs": resolved.compress_runs} if resolved.compress_runs else {}),
         **{one.name: _given(arguments, one) for one in user_code() if arguments.has(one.dashed)},
         **resolved.max_failed_percent,
+        **resolved.speculative,
     }
 
 

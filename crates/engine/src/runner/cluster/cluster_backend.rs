@@ -33,6 +33,7 @@ use super::locality::InputLocality;
 use super::map_output_tracker::MapOutputTracker;
 use super::messages::{AgentOrder, Events, Launch};
 use super::shared_fs_check::Marker;
+use super::stragglers::Stragglers;
 use crate::runner::running::{BackendEvent, ExecutionBackend};
 use crate::runner::shared::JobSetup;
 use crate::runner::{Control, RunnerHooks};
@@ -47,6 +48,9 @@ use gristmill_tasks::task::{AttemptId, ReleasedSpace, Side, TaskContext, TaskSpe
 /// Attempts that are launched after events that came together go to agents together, so many at most: the first is not to
 /// wait for the last.
 const LAUNCHED_TOGETHER: usize = 16;
+
+/// Stragglers are looked for so often.
+const LOOKS_APART: Duration = Duration::from_millis(500);
 
 /// An attempt under way.
 struct RunningAttempt {
@@ -92,6 +96,10 @@ pub(super) struct ClusterBackend<'a> {
     unsent: (BTreeSet<u32>, usize),
     /// How long the tasks of the stage take.
     depth: DispatchDepth,
+    /// Which attempts take too long, and when that was looked at last.
+    stragglers: Stragglers,
+    began: Instant,
+    looked: Duration,
     outputs: MapOutputTracker,
     /// Where the last attempt at a task failed.
     failed_on: BTreeMap<u32, u32>,
@@ -140,6 +148,9 @@ impl<'a> ClusterBackend<'a> {
             awaited: BTreeMap::new(),
             unsent: Default::default(),
             depth: DispatchDepth::default(),
+            stragglers: Stragglers::default(),
+            began: Instant::now(),
+            looked: Duration::ZERO,
             outputs: MapOutputTracker::default(),
             failed_on: BTreeMap::new(),
             failed: BTreeMap::new(),
@@ -263,6 +274,31 @@ impl<'a> ClusterBackend<'a> {
         }
     }
 
+    /// Tells the driver, now and then, which tasks may have a second attempt: those that straggle, where another agent has room.
+    fn tell_stragglers(&mut self) {
+        let now = self.began.elapsed();
+        if now - self.looked < LOOKS_APART {
+            return;
+        }
+        self.looked = now;
+        for id in self.stragglers.look(now) {
+            let here = self.running.get(&id).map(|launched| launched.agent);
+            if here.is_some_and(|agent| self.links.selector.has_room_beside(agent)) {
+                let task = id.task;
+                self.backend_events
+                    .push_back(BackendEvent::Straggles { task });
+            }
+        }
+    }
+
+    /// The agent on which an attempt at a task runs that was not told to stop.
+    fn agent_of(&self, task: u32) -> Option<u32> {
+        let id = |attempt| AttemptId { task, attempt };
+        let mut attempts = self.running.range(id(0)..=id(u32::MAX));
+        let goes_on = attempts.find(|(_, launched)| !launched.stops);
+        goes_on.map(|(_, launched)| launched.agent)
+    }
+
     /// Takes in how many bytes an attempt has done.
     fn progress(&mut self, launch: Launch, number: u32, bytes: u64) {
         let done = &self.context.done_bytes;
@@ -272,6 +308,7 @@ impl<'a> ClusterBackend<'a> {
             done.fetch_add(bytes, Ordering::Relaxed);
             take_back(done, launched.bytes);
             launched.bytes = bytes;
+            self.stragglers.note(launch.id, bytes);
         }
     }
 }
@@ -303,7 +340,8 @@ impl ExecutionBackend for ClusterBackend<'_> {
         let by_input = self.inputs.agents_of(id.task, &self.links.by_host);
         let by_runs = self.nearest.as_ref().map(|(_, _, near)| near);
         let near = by_input.as_ref().or(by_runs).map_or(&[][..], Vec::as_slice);
-        let choice = self.links.selector.pick(failed_on, near);
+        let avoided = self.agent_of(id.task).or(failed_on);
+        let choice = self.links.selector.pick(avoided, near);
         let drained = || self.links.living_numbers().next(); // there is no other
         let Some(number) = choice.or_else(drained) else {
             return Err(self.changes.none_left(&self.links.last_lost));
@@ -328,6 +366,7 @@ impl ExecutionBackend for ClusterBackend<'_> {
             self.unsent.1 += 1;
         }
         self.links.update(number, |agent| agent.running += 1);
+        self.stragglers.begin(id, &spec, self.began.elapsed());
         let launched = RunningAttempt {
             agent: number,
             number: launch.number,
@@ -375,6 +414,7 @@ impl ExecutionBackend for ClusterBackend<'_> {
             return;
         };
         launched.stops = true;
+        self.stragglers.end(id, None);
         self.stopping.push_back((Instant::now(), id));
         let number = launched.number;
         if let Some(agent) = self.links.agents.get(&launched.agent) {
@@ -417,6 +457,7 @@ impl ExecutionBackend for ClusterBackend<'_> {
     fn next(&mut self, longest: Duration) -> Option<BackendEvent> {
         self.take_changes();
         self.write_off();
+        self.tell_stragglers();
         if self.backend_events.is_empty() {
             self.send_launched();
         }

@@ -32,6 +32,7 @@ pub mod sealing;
 mod secured;
 mod server;
 mod shared_fs_check;
+mod stragglers;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

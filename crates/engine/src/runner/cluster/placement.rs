@@ -52,7 +52,15 @@ impl AgentSelector {
         }
     }
 
-    /// The agent for a task that failed on another one, and reads what lies on these, most of it on the first.
+    /// Whether another agent than this one has room, and does not fail often.
+    pub fn has_room_beside(&self, agent: u32) -> bool {
+        let has_room = |rank: &Rank| !rank.is_full && !rank.is_last;
+        let best = self.best.iter().take(2);
+        best.filter(|(_, other)| *other != agent)
+            .any(|(rank, _)| has_room(rank))
+    }
+
+    /// The agent for a task that failed on another one, or has an attempt there, and reads what lies on these, most of it on the first.
     pub fn pick(&self, failed_on: Option<u32>, near: &[u32]) -> Option<u32> {
         let has_room = |agent: &u32| {
             let rank = self.ranks.get(agent);

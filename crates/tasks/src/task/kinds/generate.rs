@@ -105,10 +105,6 @@ impl TaskKind for GenerateSpec {
         Some(Side::Map)
     }
 
-    fn writes_apart(&self) -> bool {
-        false
-    }
-
     fn checkpoint(&self, proof: &RangeProof) -> Option<Checkpoint> {
         let counts = (self.records * RECORD_BYTES as u64, self.records, 0);
         let place = (&self.file.path, self.file.bytes, self.offset);

@@ -38,9 +38,15 @@ impl ClusterBackend<'_> {
                 node.budget.count_peak_of_other(used.peak_bytes);
                 node.store.requests().add(used.requests);
                 if outcome.is_ok() && !stops {
-                    self.depth.note(Duration::from_micros(over.took_us));
+                    let took = Duration::from_micros(over.took_us);
+                    self.depth.note(took);
+                    self.stragglers.end(id, Some(took));
                 }
-                self.judged((id, number), outcome)
+                match outcome {
+                    // What an attempt reads that was told to stop may have been given back: its error says nothing.
+                    Err(_) if stops => AttemptOutcome::Failed(Error::cancelled()),
+                    outcome => self.judged((id, number), outcome),
+                }
             }
             Err(error) => AttemptOutcome::Failed(error),
         };
@@ -71,6 +77,7 @@ impl ClusterBackend<'_> {
         self.links.update(launched.agent, |agent| {
             agent.running = agent.running.saturating_sub(1);
         });
+        self.stragglers.end(id, None);
         self.freed.push(launched.agent);
         self.report(id, launched, ended);
     }
