@@ -125,3 +125,28 @@ def test_filters_leave_out_whole_paths() -> None:
     said = distcp("-filters", "filters", "source/first", "other", status=WRONG)
     assert "is not a regular expression" in said
     assert not Path("other").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-update", "-delete", "../source/first", ""],
+        ["-update", "", "target"],
+        ["-f", "", "../source/first", "target"],
+        ["-filters", "", "../source/first", "target"],
+    ],
+)
+def test_an_empty_path_is_not_the_current_directory(
+    words: list[str], sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable of a script that is not set: `-delete` would remove all that is there."""
+    (sources / "here").mkdir()
+    (sources / "here/kept").write_text("x")
+    monkeypatch.chdir(sources / "here")
+    assert "distcp: a path is empty" in distcp(*words, status=WRONG)
+    assert tree(Path()) == {"kept": "x"}
+
+
+def test_a_number_that_is_none_is_named() -> None:
+    said = distcp("-m", "many", "source/first", "target", status=WRONG)
+    assert "argument -m: 'many' is not a whole number from 1 on" in said

@@ -11,7 +11,7 @@ that a shell sees of DistCp's: 0 done, 255 (-1) a wrong command line, 254 (-2) s
 """
 
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from functools import partial
 from typing import Literal, NoReturn
@@ -76,8 +76,8 @@ class _Parser(ArgumentParser):
 
 
 def _positive(text: str) -> int:
-    if not text.isdigit() or not int(text):
-        raise ValueError
+    if not text.isdecimal() or not int(text):
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
     return int(text)
 
 
@@ -112,6 +112,8 @@ def _parsed(words: list[str]) -> tuple[Namespace, set[str]]:
     for path in paths:
         if path.startswith("-"):
             raise WrongDistCpError(f"there is no option {path}")
+    if "" in [*paths, asked.f, asked.filters]:  # a variable of a script that is not set
+        raise WrongDistCpError("a path is empty")
     asked.paths = paths
     if asked.delete and not (asked.update or asked.overwrite):
         raise WrongDistCpError("-delete needs -update or -overwrite")
