@@ -420,3 +420,89 @@ def test_text_of_a_sequence_file_is_keys_and_values(home: Path) -> None:
         literal = name.replace("{", "\\{").replace("}", "\\}").replace("*", "\\*")
         done = fs(home, "-text", literal)
         assert (done.returncode, done.stdout) == (0, "k\tv w\nl\tx\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "printed"),
+    [
+        (["-cat", "a.txt", "none", "folder", "b.txt"], 2, "a\nb\n"),
+        (["-text", "a.txt", "not.gz", "b.txt"], 1, "a\nb\n"),
+        (["-head", "none", "b.txt"], 1, "b\n"),
+        (["-du", "none", "b.txt"], 1, "2  2  b.txt\n"),
+        (["-stat", "%n", "none", "b.txt"], 1, "b.txt\n"),
+        (["-mkdir", "folder", "made"], 1, ""),
+        (["-touchz", "a.txt", "folder", "made"], 2, ""),
+        (["-put", "a.txt", "none", "b.txt", "folder"], 2, ""),
+        (["-cp", "a.txt", "none", "b.txt", "folder"], 2, ""),
+        (["-mv", "a.txt", "none", "b.txt", "folder"], 2, ""),
+        (["-moveFromLocal", "a.txt", "none", "b.txt", "folder"], 2, ""),
+    ],
+)
+def test_a_command_goes_on_behind_what_fails(
+    home: Path, words: list[str], said: int, printed: str
+) -> None:
+    """As Hadoop's does: each path is for itself, and the exit code is 1."""
+    (home / "b.txt").write_text("b\n")
+    (home / "folder" / "a.txt").write_text("other\n")
+    done = fs(home, *words)
+    assert (done.returncode, done.stdout) == (1, printed)
+    assert len(done.stderr.splitlines()) == said
+    assert (home / "folder/b.txt").exists() == (words[-1] == "folder")
+    assert (home / "made").exists() == (words[-1] == "made")
+    assert (home / "a.txt").read_text() == "a\n"  # it is moved nowhere, as its name was taken
+    assert (home / "b.txt").exists() == (words[0] not in ("-mv", "-moveFromLocal"))
+
+
+def test_a_directory_is_not_copied_into_itself_by_another_name(home: Path) -> None:
+    (home / "folder/file").write_text("x")
+    (home / "other").symlink_to("folder")
+    for source, target in (
+        ("folder", home / "folder/below"),
+        (home / "folder", "folder/below"),
+        ("other", "folder/below"),
+        (".", "folder/below"),
+    ):
+        for command in ("-cp", "-put", "-mv"):
+            done = fs(home, command, source, target)
+            assert done.returncode == 1
+            assert "is a subdirectory of itself" in done.stderr
+    assert [path.name for path in (home / "folder").iterdir()] == ["file"]
+
+
+def test_a_link_to_a_directory_above_it_is_refused(home: Path) -> None:
+    (home / "folder/loop").symlink_to(".")
+    done = fs(home, "-cp", "folder", "copy")
+    assert done.stderr == "cp: `folder/loop': A link leads to a directory that it lies in\n"
+
+
+def test_a_merge_does_not_read_itself(home: Path) -> None:
+    """A file that begins with what `-getmerge` writes would never end."""
+    (home / "folder/a").write_bytes(b"x" * 1_000_000)
+    assert fs(home, "-getmerge", "folder", "folder/b").returncode == 0
+    assert (home / "folder/b").read_bytes() == b"x" * 1_000_000
+
+
+def test_a_pipe_is_written_to_and_stays(home: Path) -> None:
+    os.mkfifo(home / "pipe")
+    for words in (("-get", "-f", "a.txt", "pipe"), ("-getmerge", "a.txt", "pipe")):
+        reader = subprocess.Popen(["cat", home / "pipe"], stdout=subprocess.PIPE)
+        assert fs(home, *words).returncode == 0
+        assert reader.communicate(timeout=100)[0] == b"a\n"
+    assert (home / "pipe").is_fifo()
+    assert fs(home, "-getmerge", "a.txt", "/dev/stdout").stdout == "a\n"
+
+
+def test_owners_and_rights_are_known(home: Path) -> None:
+    (home / "a.txt").chmod(0o640)
+    owner = pwd.getpwuid(os.getuid()).pw_name
+    group = grp.getgrgid(os.getgid()).gr_name
+    done = fs(home, "-stat", "%u %g %a %A %%x", "a.txt")
+    assert done.stdout == f"{owner} {group} 640 rw-r----- %x\n"
+    done = fs(home, "-stat", "%n %o", "a.txt")
+    assert (done.returncode, "fs -stat has no %o here" in done.stderr) == (2, True)
+
+
+def test_sizes_do_not_end_at_a_dangling_link(home: Path) -> None:
+    (home / "folder/dead").symlink_to("none")
+    (home / "folder/more").write_text("x")
+    assert fs(home, "-du", "folder").stdout == "0  0  folder/dead\n1  1  folder/more\n"

@@ -7,6 +7,7 @@
 import grp
 import os
 import pwd
+import re
 import shutil
 import stat as modes
 import subprocess
@@ -18,18 +19,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from gristmill import _core
-from gristmill.cli.failures import DONE, FAILED
-from gristmill.cli.streaming.stored import (
-    Place,
-    Stored,
-    StoreStat,
-    below,
-    expanded,
-    is_proof,
-    matches,
-    printed,
-)
+from gristmill.cli.failures import DONE
+from gristmill.cli.streaming.fs_failures import FsFailures
+from gristmill.cli.streaming.stored import Place, Stored, StoreStat, below, is_proof, printed
 from gristmill.locations import open_read, size_of
+from gristmill.streaming.parse import WrongCommandError
 from gristmill.streaming.unnamed_hdfs import hdfs_folder
 from gristmill.terminal import console
 
@@ -50,55 +44,61 @@ _SEQUENCE_FILE = b"SEQ"
 # --- bytes ---
 
 
-def cat(_: list[str], paths: list[str]) -> int:
+def cat(_: list[str], paths: list[str], failures: FsFailures) -> None:
     """Print files."""
-    sys.stdout.flush()
-    for path in expanded(paths):
-        if not is_proof(path):
-            printed(path)
-    sys.stdout.buffer.flush()
-    return DONE
+    _print_each(paths, failures, _print_whole)
 
 
-def head(_: list[str], paths: list[str]) -> int:
+def head(_: list[str], paths: list[str], failures: FsFailures) -> None:
     """Print the first 1024 bytes of a file."""
-    sys.stdout.flush()
-    for path in expanded(paths):
-        _refuse_directory(path)
-        with open_read(str(path)) as file:
-            sys.stdout.buffer.write(file.read(_END_BYTES))
-    sys.stdout.buffer.flush()
-    return DONE
+    _print_each(paths, failures, _print_begin)
 
 
-def tail(_: list[str], paths: list[str]) -> int:
+def tail(_: list[str], paths: list[str], failures: FsFailures) -> None:
     """Print the last 1024 bytes of a file."""
-    sys.stdout.flush()
-    for path in expanded(paths):
-        _refuse_directory(path)
-        begin = max(size_of(str(path)) - _END_BYTES, 0)
-        with open_read(str(path)) as file:
-            file.seek(begin)
-            shutil.copyfileobj(file, sys.stdout.buffer)
-    sys.stdout.buffer.flush()
-    return DONE
+    _print_each(paths, failures, _print_end)
 
 
-def text(_: list[str], paths: list[str]) -> int:
+def text(_: list[str], paths: list[str], failures: FsFailures) -> None:
     """Print files as text: decompressed, and of sequence files the keys and values."""
-    sys.stdout.flush()
-    for path in expanded(paths):
-        _refuse_directory(path)
+
+    def print_text(path: Place) -> None:
         if is_proof(path):
-            continue
+            return
         with open_read(str(path)) as file:
             is_sequence_file = file.read(4)[:3] == _SEQUENCE_FILE
         if not is_sequence_file:
             _print_decoded(path)
         elif not _print_sequence_file(path):
-            return FAILED
-    sys.stdout.buffer.flush()
-    return DONE
+            failures.add()
+
+    _print_each(paths, failures, print_text)
+
+
+def _print_each(paths: list[str], failures: FsFailures, print_one: Callable[[Place], None]) -> None:
+    sys.stdout.flush()
+    for _, path in failures.expanded(paths):
+        with failures.told(str(path)):
+            _refuse_directory(path)
+            print_one(path)
+            sys.stdout.buffer.flush()
+
+
+def _print_whole(path: Place) -> None:
+    if not is_proof(path):
+        printed(path)
+
+
+def _print_begin(path: Place) -> None:
+    with open_read(str(path)) as file:
+        sys.stdout.buffer.write(file.read(_END_BYTES))
+
+
+def _print_end(path: Place) -> None:
+    begin = max(size_of(str(path)) - _END_BYTES, 0)
+    with open_read(str(path)) as file:
+        file.seek(begin)
+        shutil.copyfileobj(file, sys.stdout.buffer)
 
 
 def _refuse_directory(path: Place) -> None:
@@ -139,23 +139,23 @@ def _print_sequence_file(path: Place) -> bool:
 # --- what is known of files ---
 
 
-def ls(options: list[str], paths: list[str]) -> int:
-    """Print a line for each file; of those that are missing, say so and go on."""
-    deep, itself, code = "-R" in options, "-d" in options, DONE
+def ls(options: list[str], paths: list[str], failures: FsFailures) -> None:
+    """Print a line for each file."""
     size = _size_in(options)
-    for given in paths or [_HERE]:
-        there = matches(given)
-        if not there:
-            console.note(f"ls: `{given}': No such file or directory")
-            code = FAILED
-        for path in there:
-            lines = [_listed(path, given, size)] if itself else _lines(path, given, size, deep=deep)
+    for given, path in failures.expanded(paths or [_HERE]):
+        with failures.told(str(path)):
+            if "-d" in options:
+                lines = iter([_listed(path, given, size)])
+            else:
+                lines = _lines(path, given, size, failures if "-R" in options else None)
             for line in lines:
                 console.say(line)
-    return code
 
 
-def _lines(path: Place, given: str, size: Callable[[int], str], *, deep: bool) -> Iterator[str]:
+def _lines(
+    path: Place, given: str, size: Callable[[int], str], deep: FsFailures | None
+) -> Iterator[str]:
+    """The lines of a directory; with -R at any depth, past directories that cannot be listed."""
     if not path.is_dir():
         yield _listed(path, given, size)
     elif isinstance(path, Stored) and (deep or not _core.has_blocks(str(path))):
@@ -164,7 +164,10 @@ def _lines(path: Place, given: str, size: Callable[[int], str], *, deep: bool) -
         for child in path.rglob("*") if deep else path.iterdir():
             yield _listed(child, given, size)
     else:
-        within = below(path, deep=deep) if isinstance(path, Path) else path.iterdir()
+        if isinstance(path, Path):
+            within = below(path, deep=True, told=deep.told) if deep else below(path, deep=False)
+        else:
+            within = path.iterdir()
         lines = list[str]()
         for child in sorted(list[Place](within), key=str):
             with suppress(FileNotFoundError):  # it has vanished meanwhile
@@ -188,9 +191,25 @@ def _listed(path: Place, given: str, size: Callable[[int], str]) -> str:
 def _mode(path: Place, found: os.stat_result | StoreStat) -> str:
     """Who may do what, and how many copies there are; of stores, what is usual."""
     kind, copies = ("d", "-") if path.is_dir() else ("-", "1")
-    usual = "rwxr-xr-x" if path.is_dir() else "rw-r--r--"
-    is_local = isinstance(found, os.stat_result)
-    return f"{kind}{modes.filemode(found.st_mode)[1:] if is_local else usual}   {copies}"
+    return f"{kind}{_rights(path, found)}   {copies}"
+
+
+def _rights(path: Place, found: os.stat_result | StoreStat) -> str:
+    if isinstance(found, os.stat_result):
+        return modes.filemode(found.st_mode)[1:]
+    return "rwxr-xr-x" if path.is_dir() else "rw-r--r--"
+
+
+def _octal(rights: str) -> str:
+    """Return rights as a number.
+
+    Example:
+        >>> _octal("rwxr-x---"), _octal("rwsr-xr-t")
+        ('750', '5755')
+    """
+    bits = int("".join("01"[letter not in "-ST"] for letter in rights), 2)
+    special = int("".join("01"[letter in "sStT"] for letter in rights[2::3]), 2)
+    return f"{special << 9 | bits:o}"
 
 
 def _owners(found: os.stat_result | StoreStat) -> str:
@@ -225,27 +244,26 @@ def shown(path: Place, given: str) -> str:
     return f"file://{path.absolute()}" if scheme == "file" else str(path)
 
 
-def du(options: list[str], paths: list[str]) -> int:
+def du(options: list[str], paths: list[str], failures: FsFailures) -> None:
     """Print the bytes of files, of directories those of each child; with -s their sum."""
     size = _size_in(options)
-    for given in paths or [_HERE]:
-        for path in expanded([given]):
+    for given, path in failures.expanded(paths or [_HERE]):
+        with failures.told(str(path)):
             of_itself = "-s" in options or not path.is_dir()
             for one in [path] if of_itself else sorted(list[Place](path.iterdir()), key=str):
-                _, _, total = _counted(one)
-                console.say(f"{size(total)}  {size(total)}  {shown(one, given)}")
-    return DONE
+                with failures.told(str(one)):
+                    _, _, total = _counted(one)
+                    console.say(f"{size(total)}  {size(total)}  {shown(one, given)}")
 
 
-def count(options: list[str], paths: list[str]) -> int:
+def count(options: list[str], paths: list[str], failures: FsFailures) -> None:
     """Print how many directories and files there are, and how many bytes they have."""
     size = _size_in(options)
-    for given in paths or [_HERE]:
-        for path in expanded([given]):
+    for given, path in failures.expanded(paths or [_HERE]):
+        with failures.told(str(path)):
             folders, files, total = _counted(path)
             counts = f"{size(folders):>12} {size(files):>12} {size(total):>18}"
             console.say(f"{counts} {shown(path, given)}")
-    return DONE
 
 
 def _size_in(options: list[str]) -> Callable[[int], str]:
@@ -273,7 +291,9 @@ def readable(amount: int) -> str:
 
 
 def _counted(path: Place) -> tuple[int, int, int]:
-    """Directories, itself included; files; and their bytes."""
+    """Directories, itself included; files; and their bytes. A dangling link is not counted."""
+    if isinstance(path, Path) and path.is_symlink() and not path.exists():
+        return 0, 0, 0
     if not path.is_dir():
         return 0, 1, path.stat().st_size
     folders, files, total = 1, 0, 0
@@ -286,21 +306,34 @@ def _counted(path: Place) -> tuple[int, int, int]:
     return folders, files, total
 
 
-def stat(_: list[str], words: list[str]) -> int:
-    """Print what a format asks of each file: by default when it was changed."""
+def stat(_: list[str], words: list[str], failures: FsFailures) -> None:
+    """Print what a format asks of each file: by default when it was changed.
+
+    Raises:
+        WrongCommandError: The format asks for what is not known here.
+    """
     form, paths = (words[0], words[1:]) if "%" in words[0] and words[1:] else ("%y", words)
-    for path in expanded(paths):
-        console.say(_formatted(form, path))
-    return DONE
+    unknown = re.search("%[oxX]", form.replace("%%", ""))
+    if unknown:
+        raise WrongCommandError(f"fs -stat has no {unknown[0]} here: leave it out")
+    for _given, path in failures.expanded(paths):
+        with failures.told(str(path)):
+            console.say(_formatted(form, path))
 
 
 def _formatted(form: str, path: Place) -> str:
     found = path.stat()
+    owner, group = _owners(found).split(" ", 1)
+    rights = _rights(path, found)
     values = {
+        "%A": rights,
+        "%a": _octal(rights),
         "%F": "directory" if path.is_dir() else "regular file",
         "%b": str(0 if path.is_dir() else found.st_size),
+        "%g": group,
         "%n": path.name,
         "%r": "0" if path.is_dir() else "1",
+        "%u": owner,
         "%y": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(found.st_mtime)),
         "%Y": str(int(found.st_mtime * 1000)),
         "%%": "%",

@@ -16,23 +16,15 @@ name node as its default. Else it lies in the folder `hdfs` beside the histories
 import re
 import textwrap
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 from gristmill import _core
-from gristmill.cli.failures import DONE, FAILED, WRONG, fail
+from gristmill.cli.failures import DONE, WRONG, fail
 from gristmill.cli.streaming import distcp, examples, fs_copy, fs_show
-from gristmill.cli.streaming.stored import (
-    Place,
-    Stored,
-    expanded,
-    matches,
-    place,
-    removed,
-)
-from gristmill.errors import kind_of, option_of
+from gristmill.cli.streaming.fs_failures import FsFailures
+from gristmill.cli.streaming.stored import Place, Stored, place, removed
+from gristmill.errors import option_of
 from gristmill.store_options import with_store_options
-from gristmill.streaming.inputs import InputMissingError
 from gristmill.streaming.parse import WrongCommandError
 from gristmill.streaming.unnamed_hdfs import hdfs_folder, localized, stands_for_folder
 from gristmill.terminal import console
@@ -215,7 +207,14 @@ def _file_command(command: str, words: list[str]) -> int:
         return _refuse(f"fs {command} needs {what}")
     if any(map(stands_for_folder, paths)):
         hdfs_folder().mkdir(parents=True, exist_ok=True)
-    return _done(command, lambda: act(options, paths), (paths or ["."])[-1])
+    failures = FsFailures(command)
+    try:
+        with failures.told((paths or ["."])[-1]):
+            act(options, paths, failures)
+    except WrongCommandError as error:
+        fail("hadoop", f"{error}.")
+        return WRONG
+    return failures.code
 
 
 def _no_option(command: str, option: str) -> str:
@@ -235,65 +234,32 @@ def _not_done(command: str) -> int:
     return WRONG
 
 
-def _done(command: str, act: Callable[[], int], path: str) -> int:
-    """Run a command; what fails is said as Hadoop says it."""
-    try:
-        return act()
-    except WrongCommandError as error:
-        fail("hadoop", f"{error}.")
-        return WRONG
-    except ValueError as error:  # of the engine: a damaged file, a location that no store has
-        if kind_of(error) is None:
-            raise
-        console.note(f"{command[1:]}: {error}")
-        return FAILED
-    except BrokenPipeError:
-        raise  # of -cat: nobody reads on
-    except OSError as error:
-        # As Hadoop words it, which programs look for: mrjob does.
-        what = error.strerror or str(error)
-        to = f" to `{error.filename2}'" if error.filename2 else ""
-        console.note(f"{command[1:]}: `{error.filename or path}'{to}: {what}")
-        return FAILED
-
-
-def _mkdir(options: list[str], paths: list[str]) -> int:
+def _mkdir(options: list[str], paths: list[str], failures: FsFailures) -> None:
     for path in map(place, paths):
-        path.mkdir(parents="-p" in options, exist_ok="-p" in options)
-    return DONE
+        with failures.told(str(path)):
+            path.mkdir(parents="-p" in options, exist_ok="-p" in options)
 
 
-def _rm(options: list[str], paths: list[str]) -> int:
+def _rm(options: list[str], paths: list[str], failures: FsFailures) -> None:
     """Remove what can be removed; of all else, say why it stays and go on."""
-    return max(_done("-rm", partial(_rm_matches, options, text), text) for text in paths)
+    for _, path in failures.expanded(paths, missing_ok="-f" in options):
+        with failures.told(str(path)):
+            if {"-R", "-r"} & set(options):
+                removed(path)
+            else:
+                path.unlink()
 
 
-def _rm_matches(options: list[str], text: str) -> int:
-    there = matches(text)
-    if not there and "-f" not in options:
-        raise InputMissingError(2, "No such file or directory", text)
-    ends = (_done("-rm", partial(_rm_one, options, path), str(path)) for path in there)
-    return max(ends, default=DONE)
-
-
-def _rm_one(options: list[str], path: Place) -> int:
-    if {"-R", "-r"} & set(options):
-        removed(path)
-    else:
-        path.unlink()
-    return DONE
-
-
-def _rmdir(options: list[str], paths: list[str]) -> int:
+def _rmdir(options: list[str], paths: list[str], failures: FsFailures) -> None:
     """Remove directories in which nothing is."""
-    for path in expanded(paths):
-        if not path.is_dir():
-            raise NotADirectoryError(20, "Is not a directory", str(path))
-        if next(iter(path.iterdir()), None) is None:
-            _remove_empty(path)
-        elif "--ignore-fail-on-non-empty" not in options:
-            raise OSError(39, "Directory is not empty", str(path))
-    return DONE
+    for _, path in failures.expanded(paths):
+        with failures.told(str(path)):
+            if not path.is_dir():
+                raise NotADirectoryError(20, "Is not a directory", str(path))
+            if next(iter(path.iterdir()), None) is None:
+                _remove_empty(path)
+            elif "--ignore-fail-on-non-empty" not in options:
+                raise OSError(39, "Directory is not empty", str(path))
 
 
 def _remove_empty(path: Place) -> None:
@@ -303,7 +269,7 @@ def _remove_empty(path: Place) -> None:
         path.rmdir()
 
 
-def _test(options: list[str], paths: list[str]) -> int:
+def _test(options: list[str], paths: list[str], failures: FsFailures) -> None:
     checks: dict[str, Callable[[Place], bool]] = {
         "-e": lambda path: path.exists(),
         "-d": lambda path: path.is_dir(),
@@ -312,27 +278,33 @@ def _test(options: list[str], paths: list[str]) -> int:
         "-z": lambda path: path.is_file() and path.stat().st_size == 0,
     }
     check = checks.get(options[0] if options else "-e", checks["-e"])
-    return DONE if all(check(place(text)) for text in paths) else FAILED
+    if not all(check(place(text)) for text in paths):
+        failures.add()
 
 
-def _touchz(_: list[str], paths: list[str]) -> int:
+def _touchz(_: list[str], paths: list[str], failures: FsFailures) -> None:
     for path in map(place, paths):
-        if path.is_file() and path.stat().st_size > 0:
-            raise OSError(22, "Not a zero-length file", str(path))
-        path.touch()
-    return DONE
+        with failures.told(str(path)):
+            if path.is_dir():
+                raise IsADirectoryError(21, "Is a directory", str(path))
+            if path.is_file() and path.stat().st_size > 0:
+                raise OSError(22, "Not a zero-length file", str(path))
+            path.touch()
 
 
-def _touch(_: list[str], paths: list[str]) -> int:
+def _touch(_: list[str], paths: list[str], failures: FsFailures) -> None:
     """Make files without bytes; of those that are there, set when they were changed."""
     for path in map(place, paths):
-        if isinstance(path, Stored) and path.exists():
-            raise OSError(95, "A store does not let its times be set", str(path))
-        path.touch()
-    return DONE
+        with failures.told(str(path)):
+            if isinstance(path, Stored) and path.exists():
+                raise OSError(95, "A store does not let its times be set", str(path))
+            path.touch()
 
 
-_COMMANDS: dict[str, Callable[[list[str], list[str]], int]] = {
+_Command = Callable[[list[str], list[str], FsFailures], None]
+"""What a command does with its options and its paths."""
+
+_COMMANDS: dict[str, _Command] = {
     "-mkdir": _mkdir,
     "-put": fs_copy.put,
     "-copyFromLocal": fs_copy.put,
@@ -347,12 +319,12 @@ _COMMANDS: dict[str, Callable[[list[str], list[str]], int]] = {
     "-head": fs_show.head,
     "-tail": fs_show.tail,
     "-rm": _rm,
-    "-rmr": lambda options, paths: _rm([*options, "-R"], paths),
+    "-rmr": lambda options, paths, failures: _rm([*options, "-R"], paths, failures),
     "-rmdir": _rmdir,
     "-ls": fs_show.ls,
-    "-lsr": lambda options, paths: fs_show.ls([*options, "-R"], paths),
+    "-lsr": lambda options, paths, failures: fs_show.ls([*options, "-R"], paths, failures),
     "-du": fs_show.du,
-    "-dus": lambda options, paths: fs_show.du([*options, "-s"], paths),
+    "-dus": lambda options, paths, failures: fs_show.du([*options, "-s"], paths, failures),
     "-count": fs_show.count,
     "-stat": fs_show.stat,
     "-test": _test,

@@ -8,8 +8,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -171,16 +171,22 @@ def expanded(paths: list[str]) -> list[Place]:
     return found
 
 
-def below(folder: Path, *, deep: bool) -> Iterator[Path]:
+def below(
+    folder: Path,
+    *,
+    deep: bool,
+    told: Callable[[str], AbstractContextManager[None]] = nullcontext,
+) -> Iterator[Path]:
     """Yield what lies right below a directory, or at any depth; links are not followed.
 
-    What vanishes meanwhile is passed over, as Hadoop does.
+    What vanishes meanwhile is passed over, as Hadoop does. What of `told` takes the error of a
+    directory that cannot be listed goes on behind it.
     """
-    with suppress(FileNotFoundError):
+    with told(str(folder)), suppress(FileNotFoundError):
         for child in folder.iterdir():
             yield child
             if deep and child.is_dir() and not child.is_symlink():
-                yield from below(child, deep=True)
+                yield from below(child, deep=True, told=told)
 
 
 _PROOF = re.compile(rb'\{\s*"format":\s*\d+,\s*"gristmill":')
@@ -212,6 +218,8 @@ def copied(source: Place, target: Place) -> None:
         OSError: One of them cannot be read or written.
     """
     if source.is_dir():
+        if isinstance(source, Path) and _leads_upwards(source):
+            raise OSError(40, "A link leads to a directory that it lies in", str(source))
         target.mkdir(parents=False, exist_ok=True)
         for child in list(source.iterdir()) if isinstance(source, Path) else source.iterdir():
             copied(child, target / child.name)
@@ -219,19 +227,36 @@ def copied(source: Place, target: Place) -> None:
         with whole(target) as staged:
             with open_read(str(source)) as file, staged.open("wb") as to:
                 shutil.copyfileobj(file, to)
-            if staged.stat().st_size != source.stat().st_size:
+            if staged != target and staged.stat().st_size != source.stat().st_size:
                 raise OSError(5, "It was changed while it was copied", str(source))
     else:
         _core.put_file(str(source), str(target))
+
+
+def _leads_upwards(folder: Path) -> bool:
+    return folder.is_symlink() and folder.parent.resolve().is_relative_to(folder.resolve())
+
+
+def _is_stream(target: Path) -> bool:
+    """Whether a name is one of a device, a pipe, or an open file, as `/dev/stdout` is."""
+    if target.exists() and not target.is_file() and not target.is_dir():
+        return True
+    folder = target.parent.resolve()
+    return target.is_symlink() and (folder == Path("/dev") or folder.is_relative_to("/proc"))
 
 
 @contextmanager
 def whole(target: Path) -> Generator[Path]:
     """A path to write to, by Hadoop's name for it, that becomes `target` when all is well.
 
+    A device or a pipe is written to itself: a file in its place would be the end of it.
+
     Raises:
         OSError: It cannot be written; the error names `target`.
     """
+    if _is_stream(target):
+        yield target
+        return
     staged = target.with_name(f"{target.name}._COPYING_")
     try:
         yield staged
