@@ -133,6 +133,13 @@ def test_an_output_that_is_a_file(data: Path, inputs: Path) -> None:
     assert (inputs / "out").read_text() == "mine"
 
 
+def test_an_output_file_whose_name_ends_with_a_slash(data: Path, inputs: Path) -> None:
+    for command in (("sort",), ("distinct",), ("group", "--by", "1"), ("shuf",)):
+        says = failure(*command, data, "-o", f"{inputs}/new/", status=2)
+        assert "it ends with a slash, and the output is a file" in says
+    assert names(inputs) == []
+
+
 def test_an_output_that_holds_what_is_no_output(data: Path, inputs: Path) -> None:
     (inputs / "thesis.tex").write_text("mine")
     says = failure("terasort", data, inputs, "--overwrite")

@@ -75,7 +75,11 @@ impl<'a> FileStaging<'a> {
         let Some(name) = target.file_name() else {
             return Err(refuse("it has no name of its own"));
         };
+        let names_directory = target.as_os_str().as_bytes().ends_with(b"/");
         match store.stat(&target)?.map(|stat| stat.kind) {
+            None if names_directory => {
+                return Err(refuse("it ends with a slash, and the output is a file"));
+            }
             None | Some(FileKind::File) => {}
             Some(FileKind::Directory) => return Err(refuse("it is a directory")),
             Some(FileKind::DanglingLink) => {
