@@ -18,6 +18,7 @@ from tests.soak.copies import Place, campaign
 
 import gristmill as gm
 
+from .conftest import Mount
 from .harness import end, failure, report, run, start, without_privileges
 from .resuming import events_of, kill_when
 
@@ -294,6 +295,58 @@ def test_special_files_and_failures_that_are_ignored(source: Path) -> None:
     assert "1 could not be copied, and 2 were" in done["error"]["message"]
 
 
+def test_what_cannot_be_looked_at_is_one_failure(source: Path) -> None:
+    """A link to itself, and what is in a directory that may be listed and not entered."""
+    (source / "self").symlink_to("self")
+    (source / "d").chmod(0o644)
+    options = ("--ignore-failures", "--exclude", "empty")
+    done = report("cp", "s", "t", *options, status=1, preexec=without_privileges)
+    assert tree(Path("t/s")) == {b"f": b"aaa\n", b"d": None}
+    assert len(done["warnings"]) == done["counters"]["FAIL"] == 2
+    assert done["error"]["message"].count("What to do: ") <= 1
+    run("cp", "s", "links", "--links", "copy")
+    assert Path("links/s/self").readlink() == Path("self")
+
+
+def test_special_files_of_the_target_stay(source: Path) -> None:
+    """A copy that replaced `/dev/null` would break the machine."""
+    Path("t").mkdir()
+    os.mkfifo("t/f")
+    (source / "to").symlink_to("f")
+    os.mkfifo("t/to")
+    for words in (["s/f", "t/f"], ["s/f", "t"], ["s/to", "t", "--links", "copy"]):
+        for option in ("--overwrite", "--update", "--no-sync"):
+            assert "a pipe, a socket or a device has its name" in failure("cp", *words, option)
+    assert Path("t/f").is_fifo()
+    assert Path("t/to").is_fifo()
+    before = Path("/dev/null").stat()
+    said = failure("cp", "s/f", "/dev/null", "--overwrite", "--dry-run")
+    assert "What to do: name another target." in said
+    assert Path("/dev/null").stat().st_ino == before.st_ino
+
+
+def test_a_file_of_the_kernel_is_named(source: Path) -> None:
+    """It says that it has no bytes, and has some: it did not change."""
+    assert source.exists()
+    said = failure("cp", "/proc/version", "t")
+    assert "its length is not that of its bytes" in said
+    assert "read it with cat" in said
+    assert not Path("t").exists()
+
+
+def test_failures_that_are_ignored_leave_nothing_staged(source: Path, mount: Mount) -> None:
+    (source / "large").write_bytes(b"x" * 4_000_000)
+    to = mount("size=2m") / "t"
+    done = report("cp", "s/", str(to), "--ignore-failures", status=1)
+    assert "no space left on device" in done["error"]["message"]
+    assert tree(to) == {
+        b"f": b"aaa\n",
+        b"d": None,
+        b"d/g": b"ggg\n",
+        b"empty": None,
+    }
+
+
 def test_times_and_permissions(source: Path) -> None:
     (source / "f").chmod(0o754)
     os.utime(source / "f", ns=(10**18, 10**18 + 123456789))
@@ -302,6 +355,17 @@ def test_times_and_permissions(source: Path) -> None:
     run("cp", "s", "t2", "--preserve", "times,mode")
     found = Path("t2/s/f").stat()
     assert (stat.S_IMODE(found.st_mode), found.st_mtime_ns) == (0o754, 10**18 + 123456789)
+
+
+def test_a_manifest_is_a_file_and_stays(source: Path) -> None:
+    said = failure("cp", "s/", "t", "--manifest", "s", status=2)
+    assert "cannot write the manifest: it is not a regular file (file s)" in said
+    assert not Path("t").exists()
+    for place in ("t/made.json", "t/../t/made.json"):
+        run("cp", "s/", "t", "--delete", "--manifest", place)
+        assert len(Path("t/made.json").read_text().splitlines()) == 2
+    run("cp", "s/", "t", "--delete")
+    assert tree(Path("t")) == tree(source)
 
 
 def test_a_manifest_names_each_file(source: Path) -> None:

@@ -1,7 +1,7 @@
 //! `--delete`: what the target has and the source does not is removed, once all is copied.
 //!
 //! Directory by directory: names of the target's that are not among the source's. What is excluded stays, and so does what a
-//! link leads to. Where something could not be listed, nothing is removed.
+//! link leads to, and the manifest of the job. Where something could not be listed, nothing is removed.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -46,6 +46,7 @@ pub(super) fn delete(
         targets: &targets,
         publisher,
         selection,
+        manifest: spec.manifest.as_ref(),
         dry_run: spec.dry_run,
     };
     removal.directory((&root.from, &root.to), Path::new(""), totals)
@@ -56,6 +57,7 @@ struct ExtraRemoval<'a, 'j> {
     targets: &'a Stores,
     publisher: &'a dyn Publisher,
     selection: &'a Selection,
+    manifest: Option<&'a Location>,
     dry_run: bool,
 }
 
@@ -77,6 +79,8 @@ impl ExtraRemoval<'_, '_> {
                 if self.is_directory(&path)? && self.is_followed(&from.join(&name))? {
                     self.directory((&from.join(&name), &path), &below, totals)?;
                 }
+            } else if self.is_manifest(&path)? {
+                continue;
             } else if self.dry_run {
                 totals.say("delete", &path);
             } else {
@@ -88,6 +92,18 @@ impl ExtraRemoval<'_, '_> {
             true => Ok(()),
             false => self.publisher.sync_names(to.as_typed()),
         }
+    }
+
+    /// Whether a name of the target is that of the manifest of this job.
+    fn is_manifest(&self, path: &Location) -> Result<bool> {
+        let Some(manifest) = self.manifest else {
+            return Ok(false);
+        };
+        if path.is_remote() || manifest.is_remote() {
+            return Ok(path == manifest);
+        }
+        let (found, made) = (self.targets.stat(path)?, self.targets.stat(manifest)?);
+        Ok(found.map(|found| found.identity) == made.map(|made| made.identity))
     }
 
     /// Whether a name of the target is a directory itself.

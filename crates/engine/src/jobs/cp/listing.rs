@@ -235,6 +235,7 @@ impl SourceListing<'_> {
                     FileKind::Other => give(Listed::Failed(special(&place)))?,
                 },
                 Found::Gone => give(Listed::Failed(gone(&place)))?,
+                Found::Failed(error) => give(Listed::Failed(error))?,
             }
         }
         Ok(())
@@ -251,7 +252,17 @@ impl SourceListing<'_> {
         }))
     }
 
+    /// What is at a name. Of this machine, one that cannot be looked at is the error of that name alone.
     fn found(&self, place: &ListedPlace, stat: Option<Stat>) -> Result<Found> {
+        match self.looked_at(place, stat) {
+            Err(error) if place.from.local().is_some() && error.kind() != Kind::Cancelled => {
+                Ok(Found::Failed(error))
+            }
+            found => found,
+        }
+    }
+
+    fn looked_at(&self, place: &ListedPlace, stat: Option<Stat>) -> Result<Found> {
         if let Some(path) = place
             .from
             .local()
@@ -291,6 +302,7 @@ enum Found {
     Link(PathBuf),
     Other(Stat),
     Gone,
+    Failed(Error),
 }
 
 /// A name in a directory, and where it goes; nothing of what is ours, or leads elsewhere.

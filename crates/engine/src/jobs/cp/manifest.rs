@@ -4,11 +4,11 @@
 //!   {"path":"a/b.csv","bytes":12,"crc32":"0f3a9c11"}      below the target; crc32 is null where nobody read the bytes
 //! ```
 
-use gristmill_base::error::{Error, Result};
+use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::names::spell;
 use gristmill_storage::location::Location;
 use gristmill_storage::stores::Stores;
-use gristmill_storage::{Caching, WriteFile};
+use gristmill_storage::{Caching, FileKind, WriteFile};
 use gristmill_tasks::task::CopiedFile;
 
 /// Bytes that are written at once.
@@ -31,6 +31,12 @@ impl<'a> ManifestWriter<'a> {
         target: &'a Location,
     ) -> Result<Self> {
         stores.check_writable(place)?;
+        if let Some(FileKind::Directory | FileKind::Other) = stores.stat(place)?.map(|at| at.kind) {
+            let message = "it is not a regular file";
+            return Err(Error::new(Kind::BadOption, "write the manifest", message)
+                .with_path(place.as_typed())
+                .advise("name a file"));
+        }
         Ok(ManifestWriter {
             stores,
             place,

@@ -286,9 +286,12 @@ impl CpSpec {
 fn some_failed(totals: &CopyTotals, first: &str) -> Error {
     let (failed, copied) = (totals.copied.failed, totals.copied.copied);
     let first = first.trim_end_matches('.');
-    let message = format!("{failed} could not be copied, and {copied} were: {first}");
+    // The first error has its own advice, which stands at the end.
+    let message = format!(
+        "{failed} could not be copied, and {copied} were: mend what is wrong, and run the same command again with --update. \
+         The first of them: {first}"
+    );
     Error::new(Kind::Io, "copy all files", message)
-        .advise("mend what is wrong, and run the same command again with --update")
 }
 
 #[cfg(test)]

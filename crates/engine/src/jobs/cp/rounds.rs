@@ -293,12 +293,9 @@ fn copy_round(
     let tasks = batches(round.items, *rules, job.workers);
     let copied = job.run_stage(stage("copy", bytes, tasks), &context, None);
     if !spec.dry_run {
-        // Also after a round that went well: a store may have begun an upload, and its reply was lost.
-        let swept = match &copied {
-            Ok(_) if !targets.sends_parts(&spec.output) => Ok(()),
-            _ => folders.sweep(),
-        };
-        let cleared = swept.and(folders.clear());
+        // Also after a round that went well: a file that failed, or an attempt that was made again, may have left what it
+        // staged, and a store may have begun an upload whose reply was lost.
+        let cleared = folders.sweep().and(folders.clear());
         if copied.is_ok() {
             cleared.and(folders.make_durable())?;
         }

@@ -6,7 +6,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::copy_errors::{OPERATION, changed, differs, has_name, not_proved, unusable};
+use super::copy_errors::{
+    OPERATION, changed, differs, has_name, not_proved, of_unknown_length, special, unusable,
+};
 use super::copy_item::{
     COPY_WITHIN_BYTES, CopiedFile, CopyItem, CopyOutcome, CopyRules, ExistingFile, PUT_FILE_BYTES,
 };
@@ -114,6 +116,7 @@ impl<'a> Copying<'a> {
             Some(FileKind::Directory) if link_of(to)?.is_none() => {
                 return Err(has_name(&item.to, "a directory has the name of the link"));
             }
+            Some(FileKind::Other) => return Err(special(&item.to)),
             Some(_) if self.rules.existing == ExistingFile::Refuse => return Err(differs(item)),
             Some(_) => self.publisher(&item.to)?.delete(to)?,
             None => {
@@ -146,6 +149,9 @@ impl<'a> Copying<'a> {
             None => false,
             Some(found) if found.kind == FileKind::Directory => {
                 return Err(has_name(&item.to, "a directory has the name of the file"));
+            }
+            Some(found) if found.kind == FileKind::Other => {
+                return Err(special(&item.to));
             }
             Some(found) => {
                 let same = match self.rules.existing {
@@ -316,7 +322,7 @@ impl<'a> Copying<'a> {
         let [buffer, _] = &mut self.buffers;
         let read = file.read_at(buffer, 0)?;
         if read as u64 != bytes {
-            return Err(changed(&input.path));
+            return Err(self.other_length(input, read as u64));
         }
         self.attempt.progress(bytes)?;
         let stop = &self.sources.requests().stop;
@@ -360,7 +366,7 @@ impl<'a> Copying<'a> {
             }
         };
         if written != bytes {
-            return Err(changed(&input.path));
+            return Err(self.other_length(input, written));
         }
         let upload = out.finish()?;
         let upload = upload.ok_or_else(|| Error::bug(OPERATION, "its place takes no uploads"))?;
@@ -409,6 +415,14 @@ impl<'a> Copying<'a> {
                 self.pace.wait(read, (self.attempt, stop))?;
             }
         })
+    }
+
+    /// The error of a file that has more or fewer bytes than it says: it changed, or is one that does not know its length.
+    fn other_length(&self, input: &InputFile, read: u64) -> Error {
+        match self.sources.stat(&input.path) {
+            Ok(Some(stat)) if stat == input.stat => of_unknown_length(&input.path, read),
+            _ => changed(&input.path),
+        }
     }
 
     /// Fails where what was read is another file by now, or the attempt should stop.

@@ -17,6 +17,15 @@ pub(super) fn changed(path: &Location) -> Error {
     .final_error()
 }
 
+/// The error of a file whose length is not that of its bytes, as of those that the kernel makes while they are read.
+pub(super) fn of_unknown_length(path: &Location, read: u64) -> Error {
+    let message = format!("its length is not that of its bytes, of which {read} were read");
+    Error::new(Kind::BadInput, OPERATION, message)
+        .with_path(path.as_typed())
+        .advise("read it with cat, if it is a file of the kernel, as in /proc")
+        .final_error()
+}
+
 pub(super) fn not_proved(path: &Location) -> Error {
     let message = "the bytes there are not those that were written";
     Error::new(Kind::Proof, OPERATION, message)
@@ -36,6 +45,15 @@ pub(super) fn has_name(path: &Location, what: &str) -> Error {
     Error::new(Kind::Exists, OPERATION, what)
         .with_path(path.as_typed())
         .advise("remove it, or name another target")
+        .final_error()
+}
+
+/// The error of a target that no copy replaces: `/dev/null` is one.
+pub(super) fn special(path: &Location) -> Error {
+    let message = "a pipe, a socket or a device has its name";
+    Error::new(Kind::Exists, OPERATION, message)
+        .with_path(path.as_typed())
+        .advise("name another target")
         .final_error()
 }
 
