@@ -6,8 +6,10 @@ import random
 import shutil
 import signal
 import stat
+import subprocess
 import time
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -163,6 +165,30 @@ def test_delete_leaves_what_is_excluded(source: Path) -> None:
     Path("t/s/x").write_bytes(b"gone")
     run("cp", "s", "t", "--exclude", "*.tmp", "--exclude", "d/*", "--delete")
     assert tree(Path("t/s")).keys() == {b"f", b"d", b"d/h", b"empty", b"b.tmp"}
+
+
+@pytest.fixture
+def deep(source: Path) -> Iterator[None]:
+    """1,980 directories, each in the one before it, in source and target; there is a file more."""
+    for top in (source, Path("t")):
+        top.mkdir(exist_ok=True)
+        os.chdir(top)
+        for _ in range(1980):
+            Path("d").mkdir(exist_ok=True)
+            os.chdir("d")
+        if top != source:
+            Path("extra").touch()
+        os.chdir(source.parent)
+    yield
+    subprocess.run(["rm", "-r", "s", "t"], check=True)  # Python cannot
+
+
+@pytest.mark.usefixtures("deep")
+def test_delete_in_a_tree_as_deep_as_a_path_may_be() -> None:
+    """The stack of a thread does not suffice for a call in each of them."""
+    done = report("cp", "s/", "t", "--delete", "--dry-run")
+    ends = [line[-7:] for line in done["report"] if line.startswith("delete ")]
+    assert ends == ["d/extra"]
 
 
 @pytest.mark.usefixtures("source")

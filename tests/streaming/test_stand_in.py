@@ -472,7 +472,15 @@ def test_a_directory_is_not_copied_into_itself_by_another_name(home: Path) -> No
 def test_a_link_to_a_directory_above_it_is_refused(home: Path) -> None:
     (home / "folder/loop").symlink_to(".")
     done = fs(home, "-cp", "folder", "copy")
-    assert done.stderr == "cp: `folder/loop': A link leads to a directory that it lies in\n"
+    assert "`folder/loop': A link leads to a directory that it or its copy" in done.stderr
+    (home / "folder/loop").unlink()
+    (home / "folder/to").symlink_to("../other")
+    (home / "other").mkdir()
+    done = fs(home, "-cp", "folder", "other")
+    assert "`folder/to': A link leads to a directory that it or its copy" in done.stderr
+    (home / "other/back").symlink_to("../folder")
+    done = fs(home, "-cp", "folder", "again")
+    assert "`folder/to/back': A link leads to a directory that it or its copy" in done.stderr
 
 
 def test_a_merge_does_not_read_itself(home: Path) -> None:
@@ -500,6 +508,24 @@ def test_owners_and_rights_are_known(home: Path) -> None:
     assert done.stdout == f"{owner} {group} 640 rw-r----- %x\n"
     done = fs(home, "-stat", "%n %o", "a.txt")
     assert (done.returncode, "fs -stat has no %o here" in done.stderr) == (2, True)
+
+
+@pytest.fixture
+def deep(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """1,200 directories, each in the one before it, in `folder`."""
+    monkeypatch.chdir(home / "folder")
+    for _ in range(1200):
+        Path("d").mkdir()
+        os.chdir("d")
+    os.chdir(home)
+    yield
+    subprocess.run(["rm", "-r", "folder"], check=True)  # Python cannot
+
+
+@pytest.mark.usefixtures("deep")
+def test_a_deep_tree_is_listed(home: Path) -> None:
+    assert len(fs(home, "-ls", "-R", "folder").stdout.splitlines()) == 1200
+    assert fs(home, "-count", "folder").stdout.split() == ["1201", "0", "0", "folder"]
 
 
 def test_sizes_do_not_end_at_a_dangling_link(home: Path) -> None:

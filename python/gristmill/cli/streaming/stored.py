@@ -182,11 +182,14 @@ def below(
     What vanishes meanwhile is passed over, as Hadoop does. What of `told` takes the error of a
     directory that cannot be listed goes on behind it.
     """
-    with told(str(folder)), suppress(FileNotFoundError):
-        for child in folder.iterdir():
-            yield child
-            if deep and child.is_dir() and not child.is_symlink():
-                yield from below(child, deep=True, told=told)
+    folders = [folder]  # not by recursion: a tree may be deeper than Python's calls
+    while folders:
+        listed = folders.pop()
+        with told(str(listed)), suppress(FileNotFoundError):
+            for child in listed.iterdir():
+                yield child
+                if deep and child.is_dir() and not child.is_symlink():
+                    folders.append(child)
 
 
 _PROOF = re.compile(rb'\{\s*"format":\s*\d+,\s*"gristmill":')
@@ -211,18 +214,27 @@ def printed(source: Place) -> None:
         shutil.copyfileobj(file, sys.stdout.buffer)
 
 
-def copied(source: Place, target: Place) -> None:
+def copied(source: Place, target: Place, above: tuple[Path, ...] = ()) -> None:
     """Copy a file, or a directory with all in it; a file is there when it is whole.
+
+    Args:
+        source: What is copied; links in it are followed.
+        target: The name of the copy.
+        above: The directories on the way to it: one that is found again is a loop of links.
 
     Raises:
         OSError: One of them cannot be read or written.
     """
     if source.is_dir():
-        if isinstance(source, Path) and _leads_upwards(source):
-            raise OSError(40, "A link leads to a directory that it lies in", str(source))
+        if isinstance(source, Path):
+            here = source.resolve()
+            if here in above or (isinstance(target, Path) and here in target.resolve().parents):
+                what = "A link leads to a directory that it or its copy lies in"
+                raise OSError(40, what, str(source))
+            above = (*above, here)
         target.mkdir(parents=False, exist_ok=True)
         for child in list(source.iterdir()) if isinstance(source, Path) else source.iterdir():
-            copied(child, target / child.name)
+            copied(child, target / child.name, above)
     elif isinstance(target, Path):
         with whole(target) as staged:
             with open_read(str(source)) as file, staged.open("wb") as to:
@@ -231,10 +243,6 @@ def copied(source: Place, target: Place) -> None:
                 raise OSError(5, "It was changed while it was copied", str(source))
     else:
         _core.put_file(str(source), str(target))
-
-
-def _leads_upwards(folder: Path) -> bool:
-    return folder.is_symlink() and folder.parent.resolve().is_relative_to(folder.resolve())
 
 
 def _is_stream(target: Path) -> bool:

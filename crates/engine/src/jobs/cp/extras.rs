@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::CpSpec;
 use super::listing::CopyRoot;
@@ -49,7 +49,7 @@ pub(super) fn delete(
         manifest: spec.manifest.as_ref(),
         dry_run: spec.dry_run,
     };
-    removal.directory((&root.from, &root.to), Path::new(""), totals)
+    removal.directory(root, totals)
 }
 
 struct ExtraRemoval<'a, 'j> {
@@ -62,36 +62,49 @@ struct ExtraRemoval<'a, 'j> {
 }
 
 impl ExtraRemoval<'_, '_> {
-    fn directory(
-        &self,
-        (from, to): (&Location, &Location),
-        below: &Path,
-        totals: &mut CopyTotals,
-    ) -> Result<()> {
-        self.job.check_cancelled()?;
-        let sources = names_in(self.job.store(), from)?;
-        for name in names_in(self.targets, to)? {
-            let (path, below) = (to.join(&name), below.join(&name));
-            if is_staging(&name) || self.selection.excludes(&from.join(&name), &below) {
-                continue;
-            }
-            if sources.contains(&name) {
-                if self.is_directory(&path)? && self.is_followed(&from.join(&name))? {
-                    self.directory((&from.join(&name), &path), &below, totals)?;
+    /// Removes what is left over in a directory. What is to be done is on a stack of its own: a tree may be too deep for
+    /// that of a thread.
+    fn directory(&self, root: &CopyRoot, totals: &mut CopyTotals) -> Result<()> {
+        let mut steps = vec![Step::Look(Both {
+            from: root.from.clone(),
+            to: root.to.clone(),
+            below: PathBuf::new(),
+        })];
+        while let Some(step) = steps.pop() {
+            match step {
+                Step::Look(both) => steps.extend(self.steps_in(&both)?.into_iter().rev()),
+                Step::Remove(path) if self.dry_run => totals.say("delete", &path),
+                Step::Remove(path) => {
+                    self.publisher.remove_whole(path.as_typed())?;
+                    totals.deleted += 1;
                 }
-            } else if self.is_manifest(&path)? {
-                continue;
-            } else if self.dry_run {
-                totals.say("delete", &path);
-            } else {
-                self.publisher.remove_whole(path.as_typed())?;
-                totals.deleted += 1;
+                Step::Sync(_) if self.dry_run => {}
+                Step::Sync(directory) => self.publisher.sync_names(directory.as_typed())?,
             }
         }
-        match self.dry_run {
-            true => Ok(()),
-            false => self.publisher.sync_names(to.as_typed()),
+        Ok(())
+    }
+
+    /// What is to be done in a directory, in the order of names.
+    fn steps_in(&self, both: &Both) -> Result<Vec<Step>> {
+        self.job.check_cancelled()?;
+        let sources = names_in(self.job.store(), &both.from)?;
+        let mut steps = Vec::new();
+        for name in names_in(self.targets, &both.to)? {
+            let both = both.join(&name);
+            if is_staging(&name) || self.selection.excludes(&both.from, &both.below) {
+                continue;
+            }
+            if !sources.contains(&name) {
+                if !self.is_manifest(&both.to)? {
+                    steps.push(Step::Remove(both.to));
+                }
+            } else if self.is_directory(&both.to)? && self.is_followed(&both.from)? {
+                steps.push(Step::Look(both));
+            }
         }
+        steps.push(Step::Sync(both.to.clone()));
+        Ok(steps)
     }
 
     /// Whether a name of the target is that of the manifest of this job.
@@ -120,6 +133,31 @@ impl ExtraRemoval<'_, '_> {
     fn is_followed(&self, path: &Location) -> Result<bool> {
         let found = self.job.store().stat(path)?;
         Ok(found.is_some_and(|found| found.kind == FileKind::Directory))
+    }
+}
+
+/// What is to be done next.
+enum Step {
+    Look(Both),
+    Remove(Location),
+    /// Makes durable what was done in a directory.
+    Sync(Location),
+}
+
+/// A directory of the source, the one of the target, and its path below both.
+struct Both {
+    from: Location,
+    to: Location,
+    below: PathBuf,
+}
+
+impl Both {
+    fn join(&self, name: &OsStr) -> Self {
+        Both {
+            from: self.from.join(name),
+            to: self.to.join(name),
+            below: self.below.join(name),
+        }
     }
 }
 
