@@ -462,11 +462,15 @@ def test_a_directory_is_not_copied_into_itself_by_another_name(home: Path) -> No
         ("other", "folder/below"),
         (".", "folder/below"),
     ):
-        for command in ("-cp", "-put", "-mv"):
+        for command in ("-cp", "-put", "-mv")[: 2 if source == "other" else 3]:
             done = fs(home, command, source, target)
             assert done.returncode == 1
             assert "is a subdirectory of itself" in done.stderr
     assert [path.name for path in (home / "folder").iterdir()] == ["file"]
+    assert fs(home, "-mv", "other", "folder").returncode == 0  # a link moves itself
+    assert (home / "folder/other").readlink() == Path("folder")
+    (home / "self").symlink_to("self")
+    assert fs(home, "-cp", "folder", "self").stderr.startswith("cp: `self")
 
 
 def test_a_link_to_a_directory_above_it_is_refused(home: Path) -> None:

@@ -5,7 +5,7 @@
 -moveFromLocal       as -put; what was written is removed here
 -getmerge            files one after the other, into one of this machine
 
-They raise the errors of the system, as of `open`; hadoop_shim.py says them as Hadoop does.
+They raise the errors of the system, as of `open`; fs_failures.py says them as Hadoop does.
 """
 
 import shutil
@@ -22,6 +22,7 @@ from gristmill.cli.streaming.stored import (
     is_proof,
     moved,
     place,
+    real,
     removed,
     whole,
 )
@@ -77,6 +78,7 @@ def _copy(options: list[str], sources: list[Place], target: Place, failures: FsF
 
 def _copy_one(options: list[str], source: Place, target: Place) -> None:
     to = _named(source, target)
+    _check_apart(source, to)
     if to.exists() and "-f" not in options:
         raise FileExistsError(17, "File exists", str(to))
     if not source.exists():
@@ -87,17 +89,20 @@ def _copy_one(options: list[str], source: Place, target: Place) -> None:
 
 
 def _named(source: Place, target: Place) -> Place:
-    """The name that a source gets: below a target that is a directory, which it does not hold."""
-    to = target / source.name if target.is_dir() else target
+    """The name that a source gets: below a target that is a directory."""
+    return target / source.name if target.is_dir() else target
+
+
+def _check_apart(source: Place, to: Place) -> None:
+    """A directory does not go into itself."""
     if source.is_dir() and _holds(source, to):
         raise OSError(22, "is a subdirectory of itself", str(source), None, str(to))
-    return to
 
 
 def _holds(folder: Place, path: Place) -> bool:
     """Whether a path lies below a directory, whatever both are called."""
     if isinstance(folder, Path) and isinstance(path, Path):
-        return path.resolve().is_relative_to(folder.resolve()) and not _same(folder, path)
+        return real(path).is_relative_to(real(folder)) and not _same(folder, path)
     return str(path).startswith(f"{folder}/")
 
 
@@ -128,6 +133,8 @@ def mv(_: list[str], paths: list[str], failures: FsFailures) -> None:
     for source in sources:
         with failures.told(str(source)):
             to = _named(source, target)
+            if not (isinstance(source, Path) and source.is_symlink()):  # a link moves itself
+                _check_apart(source, to)
             if to.exists():
                 raise FileExistsError(17, "File exists", str(to))
             moved(source, to)

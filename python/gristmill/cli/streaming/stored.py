@@ -29,6 +29,7 @@ __all__ = [
     "moved",
     "place",
     "printed",
+    "real",
     "removed",
     "whole",
 ]
@@ -227,8 +228,8 @@ def copied(source: Place, target: Place, above: tuple[Path, ...] = ()) -> None:
     """
     if source.is_dir():
         if isinstance(source, Path):
-            here = source.resolve()
-            if here in above or (isinstance(target, Path) and here in target.resolve().parents):
+            here = real(source)
+            if here in above or (isinstance(target, Path) and here in real(target).parents):
                 what = "A link leads to a directory that it or its copy lies in"
                 raise OSError(40, what, str(source))
             above = (*above, here)
@@ -245,11 +246,16 @@ def copied(source: Place, target: Place, above: tuple[Path, ...] = ()) -> None:
         _core.put_file(str(source), str(target))
 
 
+def real(path: Path) -> Path:
+    """Return a path without links; of links that lead to each other, what can be said."""
+    return Path(os.path.realpath(path))
+
+
 def _is_stream(target: Path) -> bool:
     """Whether a name is one of a device, a pipe, or an open file, as `/dev/stdout` is."""
     if target.exists() and not target.is_file() and not target.is_dir():
         return True
-    folder = target.parent.resolve()
+    folder = real(target.parent)
     return target.is_symlink() and (folder == Path("/dev") or folder.is_relative_to("/proc"))
 
 
