@@ -54,6 +54,10 @@ COUNTERS = {
         "COPIED_LINKS": "Symbolic links that were made, or were there already.",
         "SKIPPED_LINKS": "Symbolic links that were left out.",
         "DELETED_FILES": "Names that `--delete` removed; a directory counts once.",
+        "COPY_STREAMS": (
+            "Files that a process copied at once in the end, as many as it found to be best; of several"
+            " processes the most."
+        ),
     },
     "Tasks": {
         "TOTAL_LAUNCHED_MAPS": "Attempts at map tasks; a task that is tried again counts again.",

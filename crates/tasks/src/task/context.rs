@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use super::attempt::AttemptId;
+use super::kinds::copy_streams::CopyStreams;
 use super::runs::{AgentFolders, KeptRuns};
 use super::user::executor::UserTaskExecutor;
 use super::user::failed::FailureFolder;
@@ -79,6 +80,8 @@ pub struct NodeContext {
     pub executor: Option<Arc<dyn UserTaskExecutor>>,
     /// Where tasks write, on a machine of a cluster; elsewhere the plan says it.
     pub places: Option<AgentFolders>,
+    /// How many files its copy tasks copy at once.
+    pub streams: Arc<CopyStreams>,
 }
 
 impl NodeContext {
@@ -90,6 +93,7 @@ impl NodeContext {
             budget,
             executor: None,
             places: None,
+            streams: Arc::default(),
         }
     }
 
@@ -115,6 +119,12 @@ impl NodeContext {
     #[must_use]
     pub fn with_runs(self, runs: Arc<dyn LocalDisk>) -> Self {
         NodeContext { runs, ..self }
+    }
+
+    /// The same, whose copy tasks go on from streams that others have found to be best.
+    #[must_use]
+    pub fn with_streams(self, streams: Arc<CopyStreams>) -> Self {
+        NodeContext { streams, ..self }
     }
 
     /// The same with an executor of user code.

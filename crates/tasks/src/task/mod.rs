@@ -40,6 +40,7 @@ pub use self::kinds::copy_files::{
 pub use self::kinds::copy_item::{
     CopiedFile, CopyItem, CopyOutcome, CopyRules, CopySource, ExistingFile, PUT_FILE_BYTES,
 };
+pub use self::kinds::copy_streams::CopyStreams;
 pub use self::kinds::gather_lines::{GATHER_WORKER_BYTES, GatherLinesSpec};
 pub use self::kinds::generate::{GENERATE_WORKER_BYTES, GenerateSpec};
 pub use self::kinds::map::{MapReport, MapSpec};

@@ -14,9 +14,11 @@
 //!
 //! Decision: docs/decisions/copies.md.
 
+mod batches;
 mod extras;
 mod listing;
 mod manifest;
+mod memory;
 mod planned;
 mod roots;
 mod rounds;
@@ -24,6 +26,7 @@ mod selection;
 mod words;
 
 use self::listing::{CopyRoot, LinkRule, SourceListing};
+use self::memory::CopyMemory;
 use self::rounds::CopyTotals;
 use self::selection::Selection;
 use self::words::Preserve;
@@ -229,6 +232,7 @@ impl CpSpec {
 
     /// How tasks copy. What a job that was killed has copied is not copied again.
     fn rules(&self, job: &RunningJob<'_>) -> CopyRules {
+        let memory = CopyMemory::of(job, (&self.inputs, &self.output));
         let share = |limit: ByteAmount| (limit.0 / job.workers.max(1) as u64).max(1);
         CopyRules {
             existing: match (self.overwrite, self.update) {
@@ -244,7 +248,8 @@ impl CpSpec {
             ignore_failures: self.ignore_failures,
             names_files: self.dry_run || self.manifest.is_some(),
             bytes_per_s: self.bandwidth.map(share),
-            worker_bytes: rounds::worker_bytes(job.store(), &self.output),
+            worker_bytes: memory.worker_bytes,
+            streams_bytes: memory.streams_bytes,
         }
     }
 
@@ -268,6 +273,7 @@ impl CpSpec {
             ("COPIED_LINKS", copied.links),
             ("SKIPPED_LINKS", totals.skipped_links),
             ("DELETED_FILES", totals.deleted),
+            ("COPY_STREAMS", copied.streams),
         ] {
             if count > 0 {
                 report.count(name, count);

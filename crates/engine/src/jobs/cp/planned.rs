@@ -2,8 +2,8 @@
 
 use super::CpSpec;
 use super::listing::Listed;
+use super::memory::CopyMemory;
 use super::roots::roots;
-use super::rounds::worker_bytes;
 use crate::jobs::steps::RunningJob;
 use crate::plan::explain::{Explanation, PlannedDisk, PlannedMemory, PlannedStage, PlannedStore};
 use gristmill_base::error::Result;
@@ -46,10 +46,13 @@ pub(super) fn explain(spec: &CpSpec, job: &RunningJob<'_>) -> Result<Explanation
     }
     let mut explained = job.with_process(job.explanation(files, bytes));
     explained.mode = "maps";
-    explained.reason = "each file is copied by itself, and proved".to_owned();
+    explained.reason =
+        "each file is copied by itself, and proved; how many at once is found while they are copied"
+            .to_owned();
     explained.reservations.push(PlannedMemory {
         name: "copy buffers",
-        bytes: worker_bytes(job.store(), &spec.output) * job.workers as u64,
+        bytes: CopyMemory::of(job, (&spec.inputs, &spec.output)).buffers_bytes()
+            * job.workers as u64,
     });
     explained.parts = files;
     explained.stages = vec![PlannedStage {

@@ -15,8 +15,10 @@ use std::thread;
 use std::time::Duration;
 
 use super::CpSpec;
+use super::batches::batches;
 use super::listing::{CopyRoot, Listed, SourceListing};
 use super::manifest::ManifestWriter;
+use super::memory::CopyMemory;
 use super::selection::Selection;
 use crate::driver::stage;
 use crate::jobs::steps::RunningJob;
@@ -25,26 +27,17 @@ use gristmill_base::sys::threads::begin_in;
 use gristmill_storage::input::InputFile;
 use gristmill_storage::io::at_once::at_once;
 use gristmill_storage::location::Location;
-use gristmill_storage::objects::PART_BYTES;
-use gristmill_storage::objects::part_uploader::PARTS_AT_ONCE;
 use gristmill_storage::shared::SharedOutputs;
 use gristmill_storage::staged::label;
 use gristmill_storage::stores::Stores;
 use gristmill_tasks::split::asked_at_once;
 use gristmill_tasks::task::{
-    COPY_FAILURES_NAMED, COPY_WORKER_BYTES, CopyFilesSpec, CopyItem, CopyOutcome, CopyReport,
-    CopyRules, CopySource, InProcess, JobShared, NodeContext, SHORT_FILE_BYTES, TaskContext,
+    COPY_FAILURES_NAMED, CopyItem, CopyOutcome, CopyReport, CopyRules, CopySource, CopyStreams,
+    InProcess, JobShared, NodeContext, TaskContext,
 };
 
 /// Names of a round.
 const ROUND_NAMES: usize = 5_000;
-
-/// Files and bytes of a task, at most; a longer file has one of its own.
-const BATCH_FILES: usize = 128;
-const BATCH_BYTES: u64 = 64 << 20;
-
-/// Tasks for each worker that a round is cut into, where it has files enough.
-const BATCHES_PER_WORKER: usize = 8;
 
 /// Lines of a dry run that are kept.
 const LINES_MAX: usize = 100_000;
@@ -114,14 +107,6 @@ impl CopyRound {
     }
 }
 
-/// Memory of a worker: its buffers, and a part where parts are sent.
-pub(super) fn worker_bytes(stores: &Stores, target: &Location) -> u64 {
-    match stores.sends_parts(target) {
-        true => COPY_WORKER_BYTES + PART_BYTES,
-        false => COPY_WORKER_BYTES,
-    }
-}
-
 /// Copies all that lies below the sources.
 pub(super) fn copy_all(
     job: &mut RunningJob<'_>,
@@ -131,6 +116,7 @@ pub(super) fn copy_all(
 ) -> Result<()> {
     let rules = spec.rules(job);
     job.check_worker_memory(rules.worker_bytes)?;
+    let streams = Arc::default();
     let listing = spec.listing(job.store(), selection);
     let targets = targets_of(job);
     job.writes_to = roots
@@ -149,7 +135,7 @@ pub(super) fn copy_all(
         let list = || list(listing, roots, &send_to(send, &stop));
         begin_in(scope, "list", list)?;
         while let Some(round) = next(job, &rounds)? {
-            let copied = copy_round(job, (spec, &rules), &targets, round, totals)?;
+            let copied = copy_round(job, (spec, &rules), (&targets, &streams), round, totals)?;
             for report in copied {
                 for file in report.files {
                     if let Some(manifest) = &mut manifest {
@@ -236,26 +222,23 @@ pub(super) fn targets_of(job: &RunningJob<'_>) -> Arc<Stores> {
 /// What the tasks of a round run with.
 fn context_of(
     job: &RunningJob<'_>,
-    (spec, rules): (&CpSpec, &CopyRules),
-    targets: &Arc<Stores>,
+    spec: &CpSpec,
+    (targets, streams): (&Arc<Stores>, &Arc<CopyStreams>),
     items: &[CopyItem],
 ) -> TaskContext {
-    let beside = job.bytes_beside(rules.worker_bytes, &[]);
-    let parts_bytes = match targets.sends_parts(&spec.output) {
-        true => (beside / 2 / PART_BYTES).min(PARTS_AT_ONCE) * PART_BYTES,
-        false => 0,
-    };
+    let memory = CopyMemory::of(job, (&spec.inputs, &spec.output));
     let files = match job.cluster() {
         Some(_) => items.iter().filter_map(input_of).take(LOOKED_AT).collect(),
         None => Vec::new(),
     };
     let shared = JobShared {
-        parts_bytes,
-        ahead_bytes: beside - parts_bytes,
+        parts_bytes: memory.parts_bytes,
+        ahead_bytes: memory.ahead_bytes,
         shared_outputs: targets.shared_outputs(),
         ..job.shared(files)
     };
     let node = NodeContext::new(Arc::clone(targets), job.budget());
+    let node = node.with_streams(Arc::clone(streams));
     TaskContext::new(shared, node, InProcess::Nothing)
 }
 
@@ -273,7 +256,7 @@ fn input_of(item: &CopyItem) -> Option<InputFile> {
 fn copy_round(
     job: &mut RunningJob<'_>,
     (spec, rules): (&CpSpec, &CopyRules),
-    targets: &Arc<Stores>,
+    (targets, streams): (&Arc<Stores>, &Arc<CopyStreams>),
     round: CopyRound,
     totals: &mut CopyTotals,
 ) -> Result<Vec<CopyReport>> {
@@ -289,7 +272,7 @@ fn copy_round(
         folders.sweep()?;
     }
     let bytes = round.items.iter().map(CopyItem::bytes).sum();
-    let context = context_of(job, (spec, rules), targets, &round.items);
+    let context = context_of(job, spec, (targets, streams), &round.items);
     let tasks = batches(round.items, *rules, job.workers);
     let copied = job.run_stage(stage("copy", bytes, tasks), &context, None);
     if !spec.dry_run {
@@ -308,33 +291,6 @@ fn copy_round(
         }
     }
     Ok(copied)
-}
-
-/// Cuts a round into tasks.
-fn batches(items: Vec<CopyItem>, rules: CopyRules, workers: usize) -> Vec<CopyFilesSpec> {
-    let each = items.len().div_ceil(workers.max(1) * BATCHES_PER_WORKER);
-    let each = each.clamp(1, BATCH_FILES);
-    let (mut tasks, mut batch, mut bytes) = (Vec::new(), Vec::new(), 0);
-    for item in items {
-        let more = item.bytes();
-        let is_alone = more > SHORT_FILE_BYTES && (item.from.is_remote() || item.to.is_remote());
-        let is_full = batch.len() == each || bytes + more > BATCH_BYTES || is_alone;
-        if !batch.is_empty() && is_full {
-            let items = std::mem::take(&mut batch);
-            tasks.push(CopyFilesSpec { items, rules });
-            bytes = 0;
-        }
-        // Short files of far places are copied side by side, and a longer one by all of its task.
-        bytes += if is_alone { BATCH_BYTES } else { more };
-        batch.push(item);
-    }
-    if !batch.is_empty() {
-        tasks.push(CopyFilesSpec {
-            items: batch,
-            rules,
-        });
-    }
-    tasks
 }
 
 /// The directories that the files of a round go to.

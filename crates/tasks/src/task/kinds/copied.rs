@@ -10,11 +10,10 @@ use super::copy_errors::{
     OPERATION, changed, differs, has_name, not_proved, of_unknown_length, special, unusable,
 };
 use super::copy_item::{
-    COPY_WITHIN_BYTES, CopiedFile, CopyItem, CopyOutcome, CopyRules, ExistingFile, PUT_FILE_BYTES,
+    COPY_WITHIN_BYTES, CopiedFile, CopyItem, CopyOutcome, ExistingFile, PUT_FILE_BYTES,
 };
-use super::copy_pace::CopyPace;
+use super::copy_task::CopyTask;
 use crate::commit::sent_again;
-use crate::task::{TaskAttempt, TaskContext};
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::input::InputFile;
 use gristmill_storage::io::overlap::{OverlappedWriter, TRANSFER_BYTES};
@@ -33,36 +32,23 @@ const LONG_FILE_BYTES: u64 = 64 << 20;
 /// Bytes of each of the three buffers that it is written from.
 const LONG_BUFFER_BYTES: usize = 2 << 20;
 
-/// What a task copies with.
+/// What a stream copies with: one file after another.
 pub(super) struct Copying<'a> {
-    rules: CopyRules,
-    context: &'a TaskContext,
-    attempt: &'a TaskAttempt<'a>,
-    /// Where files are read from: the disk as it is.
-    sources: Arc<Stores>,
+    task: &'a CopyTask<'a>,
     /// One for each side; as long as the longest file so far, at most a transfer.
     buffers: [Vec<u8>; 2],
-    pace: CopyPace,
 }
 
 impl<'a> Copying<'a> {
-    pub(super) fn new(
-        rules: CopyRules,
-        context: &'a TaskContext,
-        attempt: &'a TaskAttempt<'a>,
-    ) -> Self {
+    pub(super) fn new(task: &'a CopyTask<'a>) -> Self {
         Copying {
-            rules,
-            context,
-            attempt,
-            sources: context.node.store.with_shared_outputs(None),
+            task,
             buffers: [Vec::new(), Vec::new()],
-            pace: CopyPace::new(rules.bytes_per_s),
         }
     }
 
     fn targets(&self) -> &'a Stores {
-        &self.context.node.store
+        &self.task.context.node.store
     }
 
     fn publisher(&self, to: &Location) -> Result<&'a dyn Publisher> {
@@ -74,7 +60,7 @@ impl<'a> Copying<'a> {
 
     /// Fails where the attempt should stop.
     pub(super) fn check_stop(&self) -> Result<()> {
-        self.attempt.progress(0)
+        self.task.attempt.progress(0)
     }
 
     /// The same error, or the one that is behind it: a file of the target has the name of a directory on the way.
@@ -95,7 +81,7 @@ impl<'a> Copying<'a> {
 
     /// Makes a directory, where the place has such.
     pub(super) fn directory(&self, item: &CopyItem) -> Result<()> {
-        if self.rules.dry_run {
+        if self.task.rules.dry_run {
             return Ok(());
         }
         let to = item.to.as_typed();
@@ -108,7 +94,7 @@ impl<'a> Copying<'a> {
     /// Makes a link that leads to the same as another one.
     pub(super) fn link(&self, item: &CopyItem, leads_to: &Path) -> Result<()> {
         let to = item.to.as_typed();
-        if link_of(to)?.is_some_and(|there| there == leads_to) || self.rules.dry_run {
+        if link_of(to)?.is_some_and(|there| there == leads_to) || self.task.rules.dry_run {
             return Ok(());
         }
         let there = self.targets().stat(&item.to)?;
@@ -117,7 +103,9 @@ impl<'a> Copying<'a> {
                 return Err(has_name(&item.to, "a directory has the name of the link"));
             }
             Some(FileKind::Other) => return Err(special(&item.to)),
-            Some(_) if self.rules.existing == ExistingFile::Refuse => return Err(differs(item)),
+            Some(_) if self.task.rules.existing == ExistingFile::Refuse => {
+                return Err(differs(item));
+            }
             Some(_) => self.publisher(&item.to)?.delete(to)?,
             None => {
                 let parent = item.to.parent();
@@ -131,8 +119,8 @@ impl<'a> Copying<'a> {
 
     /// Copies a file, unless it is there.
     pub(super) fn file(&mut self, item: &CopyItem, listed: &Stat) -> Result<CopiedFile> {
-        let stores = Arc::clone(&self.sources);
-        let copied = match self.rules.ignore_failures {
+        let stores = Arc::clone(&self.task.sources);
+        let copied = match self.task.rules.ignore_failures {
             true => sent_again(&stores, || self.file_once(item, listed)),
             false => self.file_once(item, listed), // the task is tried again
         };
@@ -154,14 +142,14 @@ impl<'a> Copying<'a> {
                 return Err(special(&item.to));
             }
             Some(found) => {
-                let same = match self.rules.existing {
+                let same = match self.task.rules.existing {
                     ExistingFile::Overwrite => None,
                     _ => self.same_bytes(&input, &item.to, found)?,
                 };
                 if let Some(crc) = same {
                     return Ok(copied(item, &input, CopyOutcome::Same, crc));
                 }
-                if self.rules.existing == ExistingFile::Refuse {
+                if self.task.rules.existing == ExistingFile::Refuse {
                     return Err(differs(item));
                 }
                 true
@@ -171,7 +159,7 @@ impl<'a> Copying<'a> {
             true => CopyOutcome::Replaced,
             false => CopyOutcome::Copied,
         };
-        if self.rules.dry_run {
+        if self.task.rules.dry_run {
             return Ok(copied(item, &input, outcome, None));
         }
         if let Some(crc) = self.copied_within(&input, &item.to)? {
@@ -182,7 +170,7 @@ impl<'a> Copying<'a> {
             None => self.upload(&input, &item.to)?,
         };
         self.keep_attributes(&input, &item.to)?;
-        if self.rules.verify {
+        if self.task.rules.verify {
             self.verify(&item.to, (input.stat.bytes, crc))?;
         }
         Ok(copied(item, &input, outcome, Some(crc)))
@@ -191,13 +179,13 @@ impl<'a> Copying<'a> {
     /// A file as it is now. Of a store the listing has said it, and no other version is read.
     fn as_it_is(&self, item: &CopyItem, listed: &Stat) -> Result<InputFile> {
         let path = item.from.clone();
-        if self.sources.pins_versions(&path) {
+        if self.task.sources.pins_versions(&path) {
             return Ok(InputFile {
                 path,
                 stat: *listed,
             });
         }
-        let stat = self.sources.stat(&path)?;
+        let stat = self.task.sources.stat(&path)?;
         match stat {
             Some(stat) if stat.kind == FileKind::File => Ok(InputFile { path, stat }),
             Some(_) => Err(
@@ -243,7 +231,7 @@ impl<'a> Copying<'a> {
         let known = self.publisher(to)?.head(to.as_typed())?;
         let known = known.and_then(|object| object.crc);
         self.room(input.stat.bytes);
-        let file = self.open(&self.sources, input)?;
+        let file = self.open(&self.task.sources, input)?;
         let other = match known {
             Some(_) => None,
             None => {
@@ -264,9 +252,7 @@ impl<'a> Copying<'a> {
             }
             crc.update(data);
             offset += read as u64;
-            self.attempt.progress(0)?; // the bytes count once it is known that they need not be copied
-            self.pace
-                .wait(read, (self.attempt, &self.sources.requests().stop))?;
+            self.task.passed(read, 0)?; // the bytes count once it is known that they need not be copied
             if read < ours.len() {
                 break;
             }
@@ -274,7 +260,7 @@ impl<'a> Copying<'a> {
         let crc = crc.finalize();
         let is_same = offset == found.bytes && known.is_none_or(|known| known == crc);
         if is_same {
-            self.attempt.progress(offset)?;
+            self.task.attempt.progress(offset)?;
         }
         Ok(is_same.then_some(Some(crc)))
     }
@@ -293,7 +279,7 @@ impl<'a> Copying<'a> {
     /// Has a store copy a file of its own, if it can say that the bytes are the same; gives their CRC, if it keeps that.
     fn copied_within(&self, input: &InputFile, to: &Location) -> Result<Option<Option<u32>>> {
         let bytes = input.stat.bytes;
-        let reads = self.rules.verify || self.rules.bytes_per_s.is_some();
+        let reads = self.task.rules.verify || self.task.rules.bytes_per_s.is_some();
         if reads || !(PUT_FILE_BYTES + 1..=COPY_WITHIN_BYTES).contains(&bytes) {
             return Ok(None);
         }
@@ -306,7 +292,8 @@ impl<'a> Copying<'a> {
             Err(error) if is_refused(&error) => None,
             made => made?,
         };
-        self.attempt
+        self.task
+            .attempt
             .progress(if made.is_some() { bytes } else { 0 })?;
         Ok(made.map(|made| made.crc))
     }
@@ -318,15 +305,13 @@ impl<'a> Copying<'a> {
             return Ok(None);
         }
         self.room(bytes);
-        let file = self.open(&self.sources, input)?;
+        let file = self.open(&self.task.sources, input)?;
         let [buffer, _] = &mut self.buffers;
         let read = file.read_at(buffer, 0)?;
         if read as u64 != bytes {
             return Err(self.other_length(input, read as u64));
         }
-        self.attempt.progress(bytes)?;
-        let stop = &self.sources.requests().stop;
-        self.pace.wait(read, (self.attempt, stop))?;
+        self.task.passed(read, bytes)?;
         self.check_unchanged(input)?;
         let [buffer, _] = &self.buffers;
         let data = buffer.get(..read).unwrap_or_default();
@@ -348,15 +333,15 @@ impl<'a> Copying<'a> {
     /// Writes the bytes of a file; nobody sees them yet.
     fn write(&mut self, input: &InputFile, to: &Location) -> Result<Upload> {
         let bytes = input.stat.bytes;
-        let file = self.open(&self.sources, input)?;
+        let file = self.open(&self.task.sources, input)?;
         let is_long = to.local().is_some() && bytes >= LONG_FILE_BYTES;
         let caching = match is_long {
             true => Caching::Direct,
             false => Caching::Cached,
         };
         let out: Arc<dyn WriteFile> = Arc::from(self.targets().create(to, bytes, caching)?);
-        if let Some(sending) = self.context.sending(to, bytes) {
-            out.send_by(&sending);
+        if let Some(sending) = self.task.sending(to, bytes) {
+            out.send_by(sending);
         }
         let (written, crc) = match is_long {
             true => self.write_long(&*file, &out)?,
@@ -387,9 +372,7 @@ impl<'a> Copying<'a> {
             crc.update(data);
             out.write_at(data, offset)?;
             offset += read as u64;
-            self.attempt.progress(read as u64)?;
-            self.pace
-                .wait(read, (self.attempt, &self.sources.requests().stop))?;
+            self.task.passed(read, read as u64)?;
             if read < buffer.len() {
                 return Ok((offset, crc.finalize()));
             }
@@ -399,7 +382,6 @@ impl<'a> Copying<'a> {
     /// The same of a long file of a disk: a thread writes behind the reads, past the page cache.
     fn write_long(&mut self, file: &dyn ReadFile, out: &Arc<dyn WriteFile>) -> Result<(u64, u32)> {
         self.buffers = Default::default();
-        let stop = &self.sources.requests().stop;
         OverlappedWriter::run(&mut Vec::new(), LONG_BUFFER_BYTES, |writer| {
             writer.begin(Arc::clone(out), 0)?;
             let (mut crc, mut offset) = (crc32fast::Hasher::new(), 0);
@@ -411,15 +393,14 @@ impl<'a> Copying<'a> {
                 writer.advance(read);
                 crc.update(writer.latest(read));
                 offset += read as u64;
-                self.attempt.progress(read as u64)?;
-                self.pace.wait(read, (self.attempt, stop))?;
+                self.task.passed(read, read as u64)?;
             }
         })
     }
 
     /// The error of a file that has more or fewer bytes than it says: it changed, or is one that does not know its length.
     fn other_length(&self, input: &InputFile, read: u64) -> Error {
-        match self.sources.stat(&input.path) {
+        match self.task.sources.stat(&input.path) {
             Ok(Some(stat)) if stat == input.stat => of_unknown_length(&input.path, read),
             _ => changed(&input.path),
         }
@@ -427,12 +408,12 @@ impl<'a> Copying<'a> {
 
     /// Fails where what was read is another file by now, or the attempt should stop.
     fn check_unchanged(&self, input: &InputFile) -> Result<()> {
-        if !self.sources.pins_versions(&input.path)
-            && self.sources.stat(&input.path)? != Some(input.stat)
+        if !self.task.sources.pins_versions(&input.path)
+            && self.task.sources.stat(&input.path)? != Some(input.stat)
         {
             return Err(changed(&input.path));
         }
-        self.attempt.progress(0)
+        self.task.attempt.progress(0)
     }
 
     /// Makes a file seen that is whole, if what was read is still the file that was opened.
@@ -451,10 +432,10 @@ impl<'a> Copying<'a> {
         let (Some(from), Some(to)) = (input.path.local(), to.local()) else {
             return Ok(());
         };
-        if self.rules.times {
+        if self.task.rules.times {
             set_modified(to, &input.stat)?;
         }
-        match self.rules.mode {
+        match self.task.rules.mode {
             true => set_mode(to, mode_of(from)?),
             false => Ok(()),
         }
@@ -472,7 +453,7 @@ impl<'a> Copying<'a> {
             let read = file.read_at(buffer, offset)?;
             crc.update(buffer.get(..read).unwrap_or_default());
             offset += read as u64;
-            self.attempt.progress(0)?;
+            self.task.attempt.progress(0)?;
             if read < buffer.len() {
                 break;
             }

@@ -16,11 +16,14 @@ use serde::{Deserialize, Serialize};
 
 use super::copied::Copying;
 use super::copy_item::{CopiedFile, CopyItem, CopyOutcome, CopyRules, CopySource};
+use super::copy_streams::{StreamKind, TaskStreams};
+use super::copy_task::CopyTask;
 use crate::task::input::name_of;
-use crate::task::{Counters, Side, TaskAttempt, TaskContext, TaskEnvironment, TaskKind};
+use crate::task::{Counters, Side, TaskContext, TaskEnvironment, TaskKind};
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::io::at_once::at_once;
 use gristmill_storage::io::overlap::TRANSFER_BYTES;
+use gristmill_storage::io::window::SHARE_BYTES_MAX;
 
 /// Failures that a report names; others are counted.
 pub const COPY_FAILURES_NAMED: usize = 20;
@@ -28,14 +31,17 @@ pub const COPY_FAILURES_NAMED: usize = 20;
 /// Memory of a worker that copies: a buffer for each side, which are compared.
 pub const COPY_WORKER_BYTES: u64 = 2 * TRANSFER_BYTES as u64;
 
-/// A file that is copied beside others, where a place answers late or a device is waited for, is no longer than this.
+/// Files up to this length cost what is waited for rather than what their bytes take; longer ones are counted apart.
 pub const SHORT_FILE_BYTES: u64 = 256 << 10;
 
-/// Such files that a task copies at once: of far places.
+/// Files that a task begins to copy at once, at most: of far places.
 const FAR_AT_ONCE: usize = 64;
 
 /// The same where each is to be on a device: file systems make those durable together that are waited for together.
 const SYNCED_AT_ONCE: usize = 8;
+
+/// Bytes of the files that it begins with: on a slow link, too, each of them is there in time.
+const FIRST_BYTES: u64 = 16 << 20;
 
 /// Bytes that such a file is reckoned with, at least.
 const SHORT_FILE_LEAST: u64 = 64 << 10;
@@ -72,6 +78,8 @@ pub struct CopyReport {
     pub failed: u64,
     /// What was wrong with the first of them.
     pub failures: Vec<String>,
+    /// How many files the process copied at once in the end.
+    pub streams: u64,
     /// Each file, where the rules ask for that.
     pub files: Vec<CopiedFile>,
 }
@@ -113,6 +121,7 @@ impl CopyReport {
         self.directories += other.directories;
         self.links += other.links;
         self.failed += other.failed;
+        self.streams = self.streams.max(other.streams);
         let room = COPY_FAILURES_NAMED.saturating_sub(self.failures.len());
         self.failures
             .extend(other.failures.iter().take(room).cloned());
@@ -128,44 +137,52 @@ enum Done {
 }
 
 impl CopyFilesSpec {
-    /// How many short files are copied at once, as there is memory for them.
-    fn streams(&self, short: &[(usize, &CopyItem)]) -> usize {
-        let is_far = |(_, item): &(usize, &CopyItem)| item.from.is_remote() || item.to.is_remote();
-        let most = match self.rules.syncs && !self.rules.dry_run {
-            _ if short.iter().any(is_far) => FAR_AT_ONCE,
-            true => SYNCED_AT_ONCE,
-            false => 1,
-        };
-        let longest = short.iter().map(|(_, item)| item.bytes()).max();
-        // Two buffers, what is sent of one, and a body that is put together of that.
-        let each = 4 * longest.unwrap_or(0).max(SHORT_FILE_LEAST);
-        usize::try_from(self.rules.worker_bytes / each).map_or(1, |fit| fit.clamp(1, most))
+    /// Copies files of one kind; gives what became of each. How many go at once is found while they do, where a far place or a device
+    /// is waited for.
+    fn copy_all(
+        &self,
+        items: &[(usize, &CopyItem)],
+        kind: StreamKind,
+        task: &CopyTask<'_>,
+    ) -> Result<Vec<(usize, Done)>> {
+        let first = self.first_streams(items, kind);
+        if first < 2 || items.len() < 2 {
+            let mut copying = Copying::new(task);
+            let items = items.iter();
+            return items
+                .map(|(number, item)| Ok((*number, self.copy(&mut copying, item)?)))
+                .collect();
+        }
+        let joined = task.context.node.streams.join(TaskStreams {
+            kind,
+            first,
+            bytes: self.rules.worker_bytes + self.rules.streams_bytes,
+        });
+        at_once(items, joined.threads(items.len()), |(number, item)| {
+            let place = joined.enter(self.stream_bytes(item), task.attempt)?;
+            let done = self.copy(&mut Copying::new(task), item)?;
+            place.done(item.bytes(), task.throttled());
+            Ok((*number, done))
+        })
     }
 
-    /// Copies items, so many at once; gives what became of each.
-    fn copy_all<'i>(
-        &self,
-        items: &[(usize, &'i CopyItem)],
-        streams: usize,
-        (context, attempt): (&TaskContext, &TaskAttempt<'_>),
-    ) -> Result<Vec<(usize, Done)>> {
-        let rules = CopyRules {
-            bytes_per_s: self
-                .rules
-                .bytes_per_s
-                .map(|limit| (limit / streams as u64).max(1)),
-            ..self.rules
+    /// How many files to begin with at once; one where more would bring nothing.
+    fn first_streams(&self, items: &[(usize, &CopyItem)], kind: StreamKind) -> usize {
+        let is_far = items.iter().any(|(_, item)| item.is_far());
+        let most = match self.rules.syncs && !self.rules.dry_run {
+            _ if is_far => FAR_AT_ONCE,
+            true if kind == StreamKind::Short => SYNCED_AT_ONCE,
+            _ => return 1,
         };
-        let copy = |copying: &mut Copying<'_>, (number, item): &(usize, &'i CopyItem)| {
-            Ok((*number, self.copy(copying, item)?))
-        };
-        if streams > 1 {
-            return at_once(items, streams, |item| {
-                copy(&mut Copying::new(rules, context, attempt), item)
-            });
-        }
-        let mut copying = Copying::new(rules, context, attempt);
-        items.iter().map(|item| copy(&mut copying, item)).collect()
+        let longest = items.iter().map(|(_, item)| item.bytes()).max();
+        let fit = FIRST_BYTES / longest.unwrap_or(0).max(SHORT_FILE_BYTES);
+        usize::try_from(fit).map_or(most, |fit| fit.clamp(2, most))
+    }
+
+    /// Memory of a stream that copies this: two buffers, what is sent of one, and a body that is put together of that; or those of
+    /// a file that is sent in parts.
+    fn stream_bytes(&self, item: &CopyItem) -> u64 {
+        (4 * item.bytes().max(SHORT_FILE_LEAST)).min(self.rules.worker_bytes)
     }
 
     /// Copies an item. Where failures are ignored, none but the end of the job is an error.
@@ -200,14 +217,21 @@ impl TaskKind for CopyFilesSpec {
 
     fn run(&self, (context, attempt, _): TaskEnvironment<'_>) -> Result<Self::Report> {
         let budget = &context.node.budget;
-        let _memory = budget.reserve("copy buffers", self.rules.worker_bytes)?;
+        let bytes = self.rules.worker_bytes + self.rules.streams_bytes;
+        let _memory = budget.reserve("copy buffers", bytes)?;
+        let ahead = context.job.ahead_bytes.min(SHARE_BYTES_MAX);
+        let _ahead = context.node.store.requests().memory.share(ahead);
+        let task = CopyTask::new(self.rules, context, attempt);
         let numbered = self.items.iter().enumerate();
         let (short, long): (Vec<_>, Vec<_>) =
             numbered.partition(|(_, item)| item.bytes() <= SHORT_FILE_BYTES);
-        let mut done = self.copy_all(&short, self.streams(&short), (context, attempt))?;
-        done.extend(self.copy_all(&long, 1, (context, attempt))?);
+        let mut done = self.copy_all(&short, StreamKind::Short, &task)?;
+        done.extend(self.copy_all(&long, StreamKind::Long, &task)?);
         done.sort_unstable_by_key(|(number, _)| *number);
-        let mut report = CopyReport::default();
+        let mut report = CopyReport {
+            streams: context.node.streams.now() as u64,
+            ..CopyReport::default()
+        };
         for (_, done) in done {
             self.note(&mut report, done);
         }

@@ -26,6 +26,11 @@ pub struct CopyItem {
 }
 
 impl CopyItem {
+    /// Whether it comes from a place that answers late, or goes to one.
+    pub fn is_far(&self) -> bool {
+        self.from.is_remote() || self.to.is_remote()
+    }
+
     /// The length of a file; of what else there is, nothing.
     pub fn bytes(&self) -> u64 {
         match &self.what {
@@ -80,6 +85,8 @@ pub struct CopyRules {
     pub bytes_per_s: Option<u64>,
     /// Memory of the task: its buffers, and the part of an upload that it fills.
     pub worker_bytes: u64,
+    /// Memory beside that, for files that it copies at the same time.
+    pub streams_bytes: u64,
 }
 
 /// What was done about a file.

@@ -1,5 +1,6 @@
-//! How fast a task copies: no more bytes a second than it may.
+//! How fast the streams of a task copy: no more bytes a second, all together, than it may.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::task::TaskAttempt;
@@ -10,10 +11,11 @@ use gristmill_storage::net::stop::Stop;
 const WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// Bytes a second, at most.
+#[derive(Debug)]
 pub(super) struct CopyPace {
     bytes_per_s: Option<u64>,
     began: Instant,
-    bytes: u64,
+    bytes: AtomicU64,
 }
 
 impl CopyPace {
@@ -21,21 +23,22 @@ impl CopyPace {
         CopyPace {
             bytes_per_s,
             began: Instant::now(),
-            bytes: 0,
+            bytes: AtomicU64::new(0),
         }
     }
 
     /// Notes so many bytes, and waits until more may come.
     pub(super) fn wait(
-        &mut self,
+        &self,
         bytes: usize,
         (attempt, stop): (&TaskAttempt<'_>, &Stop),
     ) -> Result<()> {
         let Some(bytes_per_s) = self.bytes_per_s else {
             return Ok(());
         };
-        self.bytes += bytes as u64;
-        let due = Duration::from_secs_f64(self.bytes as f64 / bytes_per_s.max(1) as f64);
+        let bytes = bytes as u64;
+        let bytes = bytes + self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let due = Duration::from_secs_f64(bytes as f64 / bytes_per_s.max(1) as f64);
         while let Some(left) = due
             .checked_sub(self.began.elapsed())
             .filter(|left| !left.is_zero())
