@@ -1,5 +1,6 @@
 """`gristmill cp` to S3 and HDFS and back: every name and byte, and nothing of ours stays."""
 
+import json
 import os
 import random
 from pathlib import Path
@@ -58,6 +59,31 @@ def test_s3_that_is_busy_and_whose_replies_are_lost(bucket: Bucket, source: Path
     assert tree(bucket.folder / "t") == tree(source)
     run("cp", bucket.url("t/"), bucket.url("u"), **faults)
     assert tree(bucket.folder / "u") == tree(source)
+    assert bucket.uploads() == []
+
+
+def test_how_many_files_go_at_once_is_found(bucket: Bucket) -> None:
+    made(Path("s"), {(b"%d" % n,): b"%d" % n for n in range(1500)})
+    # Two tasks begin with 64 each.
+    done = report("cp", "s/", bucket.url("t"), "--workers", "2")["counters"]
+    assert (done["COPY"], done["COPY_STREAMS"] >= 16) == (1500, True)
+    busy = {"GRISTMILL_OBJECTS_FAULTS": "throttled=0.2,seed=5"}
+    copied = run("cp", "s/", bucket.url("u"), "--workers", "2", "--json", **busy)
+    done = json.loads(copied.stdout)["counters"]
+    assert (done["COPY"], done["COPY_STREAMS"] < 128) == (1500, True)
+    assert tree(bucket.folder / "u") == tree(Path("s"))
+
+
+def test_longer_files_go_side_by_side_within_the_memory(bucket: Bucket) -> None:
+    draw = random.Random(8)
+    made(Path("s"), {(b"%d" % n,): draw.randbytes(300_000 + 90_000 * n) for n in range(60)})
+    for memory in ("70M", "1G"):
+        limits = ("--memory", memory, "--workers", "2")
+        done = report("cp", "s/", bucket.url(memory), *limits)
+        assert done["counters"]["COPY_STREAMS"] >= 4
+        assert tree(bucket.folder / memory) == tree(Path("s"))
+        run("cp", bucket.url(f"{memory}/"), f"back{memory}", *limits, "--bandwidth", "1G")
+        assert tree(Path(f"back{memory}")) == tree(Path("s"))
     assert bucket.uploads() == []
 
 

@@ -55,8 +55,8 @@ COUNTERS = {
         "SKIPPED_LINKS": "Symbolic links that were left out.",
         "DELETED_FILES": "Names that `--delete` removed; a directory counts once.",
         "COPY_STREAMS": (
-            "Files that a process copied at once in the end, as many as it found to be best; of several"
-            " processes the most."
+            "Files that a process copied at once as its last task ended, as many as it found to be"
+            " best until then."
         ),
     },
     "Tasks": {

@@ -78,7 +78,7 @@ pub struct CopyReport {
     pub failed: u64,
     /// What was wrong with the first of them.
     pub failures: Vec<String>,
-    /// How many files the process copied at once in the end.
+    /// How many files its process copied at once, as the task ended.
     pub streams: u64,
     /// Each file, where the rules ask for that.
     pub files: Vec<CopiedFile>,
@@ -121,7 +121,9 @@ impl CopyReport {
         self.directories += other.directories;
         self.links += other.links;
         self.failed += other.failed;
-        self.streams = self.streams.max(other.streams);
+        if other.streams > 0 {
+            self.streams = other.streams;
+        }
         let room = COPY_FAILURES_NAMED.saturating_sub(self.failures.len());
         self.failures
             .extend(other.failures.iter().take(room).cloned());

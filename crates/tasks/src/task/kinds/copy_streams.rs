@@ -184,6 +184,7 @@ impl<'s> JoinedStreams<'s> {
             streams,
             kind,
             bytes,
+            began: Instant::now(),
         })
     }
 }
@@ -202,6 +203,7 @@ pub(super) struct StreamPlace<'s> {
     streams: &'s CopyStreams,
     kind: StreamKind,
     bytes: u64,
+    began: Instant,
 }
 
 impl StreamPlace<'_> {
@@ -217,6 +219,7 @@ impl StreamPlace<'_> {
             files: kind.files,
             work: kind.work,
             throttled,
+            took: (self.kind == StreamKind::Short).then(|| self.began.elapsed()),
         };
         let is_full = kind.waiting > 0 || kind.under_way >= kind.now();
         match &mut kind.count {

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! A measure is taken over as many files as are under way, or a multiple, so that files which began together count as one wave.
-//! It begins once those have ended that were under way before the number changed. A store that says it has too many requests is
+//! It begins once those have ended that were under way before the number changed. More are not tried where files take several times
+//! as long as the fastest one: they wait for each other, and not for an answer. A store that says it has too many requests is
 //! sent fewer at once. The rules that must hold: the number stays within its bounds; there is no clock in here; and what the steps
 //! lose is a few parts in a hundred of the best number's time.
 //!
@@ -18,14 +19,17 @@ use std::time::Duration;
 /// More streams must bring a third of what they would if all of them were as fast as those before: of twice as many a third more.
 const WORTHWHILE: f64 = 1.0 / 3.0;
 
+/// Files that take so many times as long as the fastest one wait for each other: more of them at once would wait longer.
+const QUEUED: u32 = 4;
+
 /// Fewer are as good if they bring so much of the best rate.
 const AS_GOOD: f64 = 0.97;
 
 /// A rate outside of these parts of the one before is that of another link, or of other files.
 const SAME_LINK: (f64, f64) = (0.7, 1.4);
 
-/// Before the first measure, as many files as are under way come to their ends so often: connections are made meanwhile.
-const FIRST_SETTLING: u64 = 2;
+/// Before the first measure, so many times as many files as are under way come to their ends: connections are made meanwhile.
+const FIRST_SETTLING: u64 = 1;
 
 /// Files of a measure, at least, and its time.
 const MEASURED_FILES: u64 = 8;
@@ -48,6 +52,8 @@ pub(super) struct StreamProgress {
     pub(super) work: u64,
     /// Requests that stores turned away, as they had too many.
     pub(super) throttled: u64,
+    /// How long the last file took; nothing where files are of very different lengths.
+    pub(super) took: Option<Duration>,
 }
 
 /// The number of streams.
@@ -58,8 +64,13 @@ pub(super) struct StreamCount {
     most: usize,
     /// Where the measure began, and how many files are not of it yet.
     since: StreamProgress,
+    /// Since when requests are counted that were turned away.
+    calm: StreamProgress,
     settling: u64,
     step: Step,
+    /// The time of the fastest file, and of all of the last measure in the mean.
+    fastest: Duration,
+    mean: Duration,
     /// The best number so far and its rate; nothing before the first measure.
     best: Option<(usize, f64)>,
     /// The rate that fewer streams must reach.
@@ -94,8 +105,11 @@ impl StreamCount {
             least,
             most: most.max(least),
             since: StreamProgress::default(),
+            calm: StreamProgress::default(),
             settling: FIRST_SETTLING * first as u64,
             step: Step::More,
+            fastest: Duration::MAX,
+            mean: Duration::ZERO,
             best: None,
             reference: 0.0,
             hold: HELD.0,
@@ -119,11 +133,18 @@ impl StreamCount {
 
     /// Fewer were under way than there are to be: what was measured says nothing.
     pub(super) fn not_full(&mut self, seen: StreamProgress) {
+        self.look_at_refusals(seen);
         (self.since, self.settling) = (seen, 0);
     }
 
     /// Learns of a file that was copied.
     pub(super) fn look(&mut self, seen: StreamProgress) {
+        self.fastest = seen
+            .took
+            .map_or(self.fastest, |took| took.min(self.fastest));
+        if self.look_at_refusals(seen) {
+            return;
+        }
         let files = seen.files.saturating_sub(self.since.files);
         if self.settling > 0 {
             if files >= self.settling {
@@ -137,14 +158,28 @@ impl StreamCount {
             return;
         }
         let work = seen.work.saturating_sub(self.since.work);
-        let throttled = seen.throttled.saturating_sub(self.since.throttled);
         let before = self.now;
-        match throttled * 100 > files * BUSY_PERCENT {
-            true => self.be_busy(),
-            false => self.decide(work as f64 / took.as_secs_f64()),
-        }
+        self.mean = took.mul_f64(before as f64 / files as f64);
+        self.decide(work as f64 / took.as_secs_f64());
         self.since = seen;
         self.settling = if self.now == before { 0 } else { before as u64 };
+    }
+
+    /// Whether a store turned away too many requests: then there are fewer streams from now on.
+    fn look_at_refusals(&mut self, seen: StreamProgress) -> bool {
+        let files = seen.files.saturating_sub(self.calm.files);
+        if self.settling == 0 && files < MEASURED_FILES.max(self.now as u64) {
+            return false;
+        }
+        let refused = seen.throttled.saturating_sub(self.calm.throttled);
+        self.calm = seen;
+        if self.settling > 0 || refused * 100 <= files * BUSY_PERCENT {
+            return false;
+        }
+        let before = self.now as u64;
+        self.be_busy();
+        (self.since, self.settling) = (seen, before);
+        true
     }
 
     /// Goes on from a measure.
@@ -191,6 +226,7 @@ impl StreamCount {
             0 => {
                 // A store that was busy gets a little more than it had when it was not.
                 self.busy_at = self.busy_at.map(|streams| streams + streams.div_ceil(8));
+                self.fastest = Duration::MAX; // it may answer later by now
                 self.try_more();
             }
             _ => self.step = Step::Held(left - 1),
@@ -210,7 +246,8 @@ impl StreamCount {
         };
         let below_busy = self.busy_at.map_or(usize::MAX, |streams| streams * 3 / 4);
         let more = more.min(below_busy).min(self.most);
-        if more <= self.now {
+        let is_queued = self.mean > self.fastest.saturating_mul(QUEUED);
+        if more <= self.now || is_queued {
             return self.try_fewer();
         }
         (self.now, self.step) = (more, Step::More);

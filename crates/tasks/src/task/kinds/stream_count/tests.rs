@@ -41,9 +41,12 @@ impl Copy {
                 seen.throttled += away;
                 let chance = (begun * 2_654_435_761) % 201;
                 let noise = 1.0 + (chance as f64 - 100.0) / 100.0 * self.noise as f64 / 100.0;
-                under_way.push(Reverse(now_us + (took * noise * 1e6) as u64));
+                let took_us = (took * noise * 1e6) as u64;
+                under_way.push(Reverse((now_us + took_us, took_us)));
             }
-            now_us = under_way.pop().unwrap().0;
+            let Reverse((ended_us, took_us)) = under_way.pop().unwrap();
+            now_us = ended_us;
+            seen.took = Some(Duration::from_micros(took_us));
             seen.files += 1;
             seen.work += 100_000;
             seen.at = Duration::from_micros(now_us);
@@ -94,7 +97,7 @@ fn mean_of_last_half(outcome: &Outcome) -> f64 {
 
 #[test]
 fn what_answers_late_is_asked_as_much_as_is_allowed() {
-    for noise in [0, 20, 80] {
+    for noise in [0, 20, 50] {
         let copy = Copy {
             link: |_, _, _| (0.1, 0),
             files: 200_000,
@@ -110,7 +113,7 @@ fn what_answers_late_is_asked_as_much_as_is_allowed() {
 #[test]
 fn what_carries_no_more_is_not_asked_for_more() {
     // 20 ms late, 1,000 files a second: 20 streams are enough.
-    for noise in [0, 20, 80] {
+    for noise in [0, 20, 50] {
         let copy = Copy {
             link: |_, under_way, _| ((under_way as f64 / 1000.0).max(0.02), 0),
             files: 100_000,
@@ -130,7 +133,7 @@ fn what_carries_no_more_is_not_asked_for_more() {
 
 #[test]
 fn a_disk_that_is_slower_with_more_gets_few() {
-    for noise in [0, 20, 80] {
+    for noise in [0, 20, 50] {
         let copy = Copy {
             link: |_, under_way, _| {
                 let beyond = under_way.saturating_sub(4) as f64;
@@ -220,7 +223,7 @@ fn a_short_copy_is_not_slower_than_with_the_first_number() {
                 noise: 20,
             };
             for first in [4, 16, 128] {
-                copy.check(first, (f64::INFINITY, 1.06));
+                copy.check(first, (f64::INFINITY, 1.08));
             }
         }
     }
@@ -237,6 +240,7 @@ fn the_number_stays_within_its_bounds() {
                 files: number,
                 work: number,
                 throttled: 0,
+                took: None,
             });
             assert!((1..=9).contains(&count.now()));
         }
