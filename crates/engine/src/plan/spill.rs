@@ -31,6 +31,9 @@ const WORKER_BYTES: u64 = 192 << 10;
 /// with 15 MB.
 const CHUNK_BYTES_MIN: u64 = 896 << 10;
 
+/// Longer runs than this are worth nothing but that there are fewer of them.
+const RUN_BYTES_WORTH: u64 = 256 << 20;
+
 /// A writer's buffers: a share of the worker's memory, within what a device needs and can use.
 const BUFFER_SHARE: u64 = 32;
 const BUFFER_BYTES_MIN: u64 = 128 << 10;
@@ -212,6 +215,24 @@ impl MemoryLayout {
     /// splits have slop.
     pub fn task_bytes(&self) -> u64 {
         self.record_room() / 12 * 10
+    }
+
+    /// The same for an input of so many bytes: less than a worker has room for, where that makes no more than half the runs that one
+    /// merge may read. Memory costs time when it is used for the first time.
+    ///
+    /// ```
+    /// use gristmill_engine::plan::spill::MemoryLayout;
+    /// let tasks = |memory: u64, bytes: u64| {
+    ///     let memory_layout = MemoryLayout::new(memory, 2, 100, 100)?;
+    ///     Ok::<_, gristmill_engine::Error>(bytes.div_ceil(memory_layout.task_bytes_of(bytes)))
+    /// };
+    /// assert_eq!((tasks(256 << 20, 5 << 30)?, tasks(8 << 30, 5 << 30)?), (62, 20));
+    /// assert_eq!(tasks(8 << 30, 200 << 30)?, 100);
+    /// # Ok::<(), gristmill_engine::Error>(())
+    /// ```
+    pub fn task_bytes_of(&self, input_bytes: u64) -> u64 {
+        let few_runs = input_bytes / (self.fan_in() as u64 / 2).max(1);
+        self.task_bytes().min(few_runs.max(RUN_BYTES_WORTH))
     }
 
     /// Bytes of each of the two buffers of a run, where runs with such longest records are merged at once.

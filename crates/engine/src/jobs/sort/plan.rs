@@ -130,7 +130,7 @@ impl<'a, S: Shape> Sort<'a, S> {
         let share_bytes = if fits {
             share_of(&memory_layout)
         } else {
-            memory_layout.task_bytes()
+            memory_layout.task_bytes_of(planned_bytes)
         };
         // Of the lines that codes are put in front of, fewer fill the memory.
         let share_bytes = (share_bytes as f64 / growth.planned) as u64;

@@ -52,7 +52,7 @@ pub(super) fn of_plan(
                 format!("sorted in memory it needs {shown}, more than the budget has")
             };
             let tasks = plan
-                .spill_splits(memory_layout.task_bytes(), job.workers)
+                .spill_splits(memory_layout.task_bytes_of(plan.input_bytes()), job.workers)
                 .len();
             explained.buckets = plan.coarse().buckets();
             by_runs(&mut explained, memory_layout, tasks as u64, (bytes, true));

@@ -182,7 +182,7 @@ fn plan_of(
 
 /// The disk that runs need.
 fn disk_of(job: &RunningJob<'_>, plan: &SortPlan, memory_layout: &MemoryLayout) -> RunDisk {
-    let splits = plan.spill_splits(memory_layout.task_bytes(), job.workers);
+    let splits = plan.spill_splits(memory_layout.task_bytes_of(plan.input_bytes()), job.workers);
     let runs = splits.iter().map(|split| bytes_of(split)).collect();
     RunDisk::of(
         memory_layout,
@@ -203,7 +203,7 @@ fn sort_by_runs(
     let node = NodeContext::new(job.environment.store.clone(), job.budget());
     let context = TaskContext::new(job.shared(files), node, InProcess::Nothing);
     let outcome = Arc::new(Mutex::new(RunOutcome::default()));
-    let splits = plan.spill_splits(memory_layout.task_bytes(), job.workers);
+    let splits = plan.spill_splits(memory_layout.task_bytes_of(plan.input_bytes()), job.workers);
     let run_sort = RunSort {
         keys: Vec::new(),
         table: None,

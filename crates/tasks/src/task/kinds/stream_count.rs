@@ -153,7 +153,7 @@ impl StreamCount {
             return;
         }
         let took = seen.at.saturating_sub(self.since.at);
-        let is_wave = files % self.now as u64 == 0;
+        let is_wave = files.is_multiple_of(self.now as u64);
         if files < MEASURED_FILES || took < MEASURED || !is_wave {
             return;
         }
