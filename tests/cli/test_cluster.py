@@ -61,6 +61,18 @@ def disturbed(
     return process
 
 
+@pytest.mark.parametrize("collect", [(), ("--collect",)], ids=["shared", "collected"])
+def test_a_task_with_many_parts(
+    collect: tuple[str, ...], on_ray: tuple[str, ...], records: Path, spill: Path, tmp_path: Path
+) -> None:
+    of_job = ["--memory", "44M", "--workers", "2", "--partitions", "300"]
+    run("terasort", records, tmp_path / "wanted", *of_job)
+    words = ["terasort", records, tmp_path / "out", *of_job, *on_ray, *collect]
+    run(*words, "--spill-dir", spill)
+    assert tree(tmp_path / "out") == tree(tmp_path / "wanted")
+    assert len(tree(tmp_path / "out")) == 300
+
+
 def kill_one(agents: dict[int, Path]) -> None:
     """Kill some agent."""
     os.kill(random.choice(list(agents)), signal.SIGKILL)

@@ -146,10 +146,12 @@ impl OverlappedWriter {
         self.sent
     }
 
-    /// Whether the first `count` of the buffers that were sent are written.
-    pub fn has_written(&self, count: u64) -> bool {
+    /// Whether the first `count` of the buffers that were sent are written, and the next one as well: so a file whose last bytes are
+    /// among them, and that the writer has left, was handed over.
+    pub fn is_behind(&self, count: u64) -> bool {
         // For each buffer that is sent another one is taken: of those, all but the first few came back from the device.
-        self.sent - count >= WRITER_BUFFERS as u64 - 1
+        let written = self.sent.saturating_sub(WRITER_BUFFERS as u64 - 1);
+        written > count
     }
 
     /// Free memory for at least `bytes` bytes, which are at most the size of a buffer.
@@ -347,9 +349,9 @@ mod tests {
                 writer.advance(10);
                 let sent = writer.sent();
                 assert_eq!(sent, turn, "what is in the buffer is not sent");
-                let written = (0..=sent).filter(|count| writer.has_written(*count));
-                let known = written.max().unwrap_or(0);
-                assert_eq!(known, turn.saturating_sub(2));
+                let behind = (0..=sent).filter(|count| writer.is_behind(*count));
+                let known = behind.max().unwrap_or(0);
+                assert_eq!(known, turn.saturating_sub(3));
                 let there = store.bytes_of("/out".as_ref()).unwrap_or_default();
                 assert!(there.len() as u64 >= 10 * known);
             }

@@ -215,7 +215,7 @@ impl<'w, S: Shape> RangeWriter<'w, S> {
         if self.open.len() > self.open_max {
             let writer = self.out.writer();
             let is_written =
-                |file: &mut WrittenFile| file.sent.is_none_or(|sent| writer.has_written(sent));
+                |file: &mut WrittenFile| file.sent.is_none_or(|sent| writer.is_behind(sent));
             let written: Vec<WrittenFile> = self.open.extract_if(.., is_written).collect();
             close(written, context, &mut self.proofs)?;
         }
