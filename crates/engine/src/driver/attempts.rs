@@ -120,15 +120,16 @@ impl Driver {
         } else {
             self.failed_attempts += 1;
         }
-        if stops {
-            return;
-        }
-        if self.ending.is_some() {
+        if stops || self.ending.is_some() {
             return;
         }
         let task = &mut self.tasks[id.task as usize];
         task.failures += 1;
         let tries = task.failures;
+        if self.runs(id.task) {
+            return; // the other attempt may succeed: this one's disk may be full, and the other's not
+        }
+        let task = &self.tasks[id.task as usize];
         if !error.retryable() || tries > self.policy.retries_of(task.spec.side()) {
             let error = if tries > 1 {
                 error.with("tries", tries)
@@ -136,7 +137,7 @@ impl Driver {
                 error
             };
             self.given_up(id.task, error, actions);
-        } else if !self.runs(id.task) {
+        } else {
             let at_ms = at_ms + self.policy.wait_ms(tries);
             self.waiting.insert((at_ms, id.task));
             actions.push(Action::WakeAt { at_ms });

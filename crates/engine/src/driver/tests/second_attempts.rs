@@ -71,3 +71,23 @@ fn code_with_effects_has_none() {
     let mut driver = started(tasks(), 2, none);
     assert_eq!(straggles(&mut driver, 0), NOTHING);
 }
+
+/// A disk that is full on one node says nothing of the attempt on another one.
+#[test]
+fn an_attempt_that_fails_for_good_ends_nothing_while_the_other_one_runs() {
+    let failed = |attempt| DriverEvent::Failed {
+        id: id(0, attempt),
+        error: Error::new(Kind::DiskFull, "write a run", "no space").final_error(),
+    };
+    let mut driver = started(samples(1), 2, RetryPolicy::default());
+    straggles(&mut driver, 0);
+    assert_eq!(said(&driver.handle(2, failed(1))), NOTHING);
+    assert_eq!(
+        said(&finish(&mut driver, id(0, 0), report(0))),
+        ["complete true"]
+    );
+    let mut driver = started(samples(1), 2, RetryPolicy::default());
+    straggles(&mut driver, 0);
+    driver.handle(2, failed(0));
+    assert_eq!(said(&driver.handle(3, failed(1))), ["complete false"]);
+}

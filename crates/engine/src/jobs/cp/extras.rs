@@ -65,28 +65,28 @@ impl ExtraRemoval<'_, '_> {
     /// Removes what is left over in a directory. What is to be done is on a stack of its own: a tree may be too deep for
     /// that of a thread.
     fn directory(&self, root: &CopyRoot, totals: &mut CopyTotals) -> Result<()> {
-        let mut steps = vec![Step::Look(Both {
+        let mut steps = vec![RemovalStep::Look(Both {
             from: root.from.clone(),
             to: root.to.clone(),
             below: PathBuf::new(),
         })];
         while let Some(step) = steps.pop() {
             match step {
-                Step::Look(both) => steps.extend(self.steps_in(&both)?.into_iter().rev()),
-                Step::Remove(path) if self.dry_run => totals.say("delete", &path),
-                Step::Remove(path) => {
+                RemovalStep::Look(both) => steps.extend(self.steps_in(&both)?.into_iter().rev()),
+                RemovalStep::Remove(path) if self.dry_run => totals.say("delete", &path),
+                RemovalStep::Remove(path) => {
                     self.publisher.remove_whole(path.as_typed())?;
                     totals.deleted += 1;
                 }
-                Step::Sync(_) if self.dry_run => {}
-                Step::Sync(directory) => self.publisher.sync_names(directory.as_typed())?,
+                RemovalStep::Sync(_) if self.dry_run => {}
+                RemovalStep::Sync(directory) => self.publisher.sync_names(directory.as_typed())?,
             }
         }
         Ok(())
     }
 
     /// What is to be done in a directory, in the order of names.
-    fn steps_in(&self, both: &Both) -> Result<Vec<Step>> {
+    fn steps_in(&self, both: &Both) -> Result<Vec<RemovalStep>> {
         self.job.check_cancelled()?;
         let sources = names_in(self.job.store(), &both.from)?;
         let mut steps = Vec::new();
@@ -97,13 +97,13 @@ impl ExtraRemoval<'_, '_> {
             }
             if !sources.contains(&name) {
                 if !self.is_manifest(&both.to)? {
-                    steps.push(Step::Remove(both.to));
+                    steps.push(RemovalStep::Remove(both.to));
                 }
             } else if self.is_directory(&both.to)? && self.is_followed(&both.from)? {
-                steps.push(Step::Look(both));
+                steps.push(RemovalStep::Look(both));
             }
         }
-        steps.push(Step::Sync(both.to.clone()));
+        steps.push(RemovalStep::Sync(both.to.clone()));
         Ok(steps)
     }
 
@@ -137,7 +137,7 @@ impl ExtraRemoval<'_, '_> {
 }
 
 /// What is to be done next.
-enum Step {
+enum RemovalStep {
     Look(Both),
     Remove(Location),
     /// Makes durable what was done in a directory.

@@ -134,7 +134,7 @@ fn compressed(file: Arc<dyn WriteFile>, codec: Option<Codec>) -> Result<Arc<dyn 
 const OPEN_MAX: usize = 8;
 
 /// A file of a range, all of whose records were handed to the writer.
-pub(super) struct WrittenFile {
+pub(super) struct EndedRange {
     number: usize,
     file: Arc<dyn WriteFile>,
     /// How many buffers had been sent with its last bytes; none where it has no bytes.
@@ -154,7 +154,7 @@ pub(super) struct RangeWriter<'w, S> {
     file: Arc<dyn WriteFile>,
     /// How many buffers had been sent when it was begun.
     sent: u64,
-    open: Vec<WrittenFile>,
+    open: Vec<EndedRange>,
     open_max: usize,
     proofs: Vec<MergeProof>,
 }
@@ -206,7 +206,7 @@ impl<'w, S: Shape> RangeWriter<'w, S> {
         self.proofs
             .push(self.out.turn_to(Arc::clone(&next), offset)?);
         let sent = self.out.writer().sent();
-        self.open.push(WrittenFile {
+        self.open.push(EndedRange {
             number,
             file: std::mem::replace(&mut self.file, next),
             sent: (sent > self.sent).then_some(sent),
@@ -215,19 +215,19 @@ impl<'w, S: Shape> RangeWriter<'w, S> {
         if self.open.len() > self.open_max {
             let writer = self.out.writer();
             let is_written =
-                |file: &mut WrittenFile| file.sent.is_none_or(|sent| writer.is_behind(sent));
-            let written: Vec<WrittenFile> = self.open.extract_if(.., is_written).collect();
+                |file: &mut EndedRange| file.sent.is_none_or(|sent| writer.is_behind(sent));
+            let written: Vec<EndedRange> = self.open.extract_if(.., is_written).collect();
             close(written, context, &mut self.proofs)?;
         }
         Ok(())
     }
 
     /// The proof of each range, and the files that are still to be closed once all is written.
-    pub(super) fn finish(mut self) -> Result<(Vec<MergeProof>, Vec<WrittenFile>)> {
+    pub(super) fn finish(mut self) -> Result<(Vec<MergeProof>, Vec<EndedRange>)> {
         while !self.records.is_empty() {
             self.turn()?;
         }
-        self.open.push(WrittenFile {
+        self.open.push(EndedRange {
             number: self.proofs.len(),
             file: self.file,
             sent: None,
@@ -239,11 +239,11 @@ impl<'w, S: Shape> RangeWriter<'w, S> {
 
 /// Closes files all of whose bytes are written.
 pub(super) fn close(
-    files: Vec<WrittenFile>,
+    files: Vec<EndedRange>,
     context: &TaskContext,
     proofs: &mut [MergeProof],
 ) -> Result<()> {
-    for WrittenFile { number, file, .. } in files {
+    for EndedRange { number, file, .. } in files {
         if context.job.durable {
             file.sync()?;
         }
