@@ -147,9 +147,9 @@ impl RunningJob<'_> {
         report.count("KILLED_TASK_ATTEMPTS", driver.killed_attempts());
         report.count("NUM_FAILED_MAPS", driver.failed_tasks().maps);
         report.count("NUM_FAILED_REDUCES", driver.failed_tasks().reduces);
-        if context.job.shared_outputs.is_some() {
-            let attempts = driver.speculative_attempts();
-            report.count("SPECULATIVE_TASK_ATTEMPTS", attempts);
+        let speculative = driver.speculative_attempts();
+        if speculative > 0 {
+            report.count("SPECULATIVE_TASK_ATTEMPTS", speculative);
         }
         let launched = driver.launched();
         report.count("TOTAL_LAUNCHED_MAPS", launched.maps);
