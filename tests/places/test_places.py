@@ -49,8 +49,8 @@ ALIKE += ("checksum", "parts", "user_counters", "report", "misorders")
 
 #: Beginnings of counters that say how it was done.
 UNLIKE = ("CPU", "DEVICE", "STORE", "SPILLED", "FILE_BYTES", "MERGE", "TOTAL_LAUNCHED")
-UNLIKE += ("SHUFFLE", "FAILED_SHUFFLE", "LOST")  # of clusters alone
-UNLIKE += ("DIR_COPY",)  # of places with directories
+UNLIKE += ("SHUFFLE", "FAILED_SHUFFLE", "LOST", "SPECULATIVE")  # of clusters alone
+UNLIKE += ("DIR_COPY", "COPY_STREAMS")  # of places with directories, and of far ones
 
 #: Those of sorts alone: which have none in memory.
 UNLIKE_SORTS = ("MAP_OUTPUT_BYTES", "MAP_OUTPUT_MATERIALIZED_BYTES")
