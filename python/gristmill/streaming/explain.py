@@ -55,7 +55,7 @@ def explained(resolved: ResolvedJob, splits: int | None = None) -> list[str]:
         else f"attempts     {attempts}, however long they are silent"
     )
     lines += [
-        f"attempts     a slow {side} has one at a time, as its {side}.speculative is false"
+        f"attempts     a slow {side} task gets no second one: mapreduce.{side}.speculative=false"
         for side, holds in zip(("map", "reduce"), resolved.speculative.values(), strict=True)
         if not holds
     ]

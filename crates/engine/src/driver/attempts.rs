@@ -29,7 +29,7 @@ pub struct RetryPolicy {
     /// beside its output.
     pub speculative: bool,
     /// The same of tasks that reduce.
-    pub speculative_reduces: bool,
+    pub reduce_speculative: bool,
     /// How often the plan may begin again since a task that was done again gave something else.
     pub rounds: u32,
 }
@@ -47,7 +47,7 @@ impl RetryPolicy {
 
     fn speculates(&self, side: Option<Side>) -> bool {
         match side {
-            Some(Side::Reduce) => self.speculative_reduces,
+            Some(Side::Reduce) => self.reduce_speculative,
             _ => self.speculative,
         }
     }
@@ -68,7 +68,7 @@ impl Default for RetryPolicy {
             retries: 4,
             reduce_retries: 4,
             speculative: true,
-            speculative_reduces: true,
+            reduce_speculative: true,
             first_wait_ms: 50,
             rounds: 0,
         }
@@ -87,7 +87,7 @@ impl Driver {
     ) {
         let counts = self.awaits(id);
         if self.running.remove(&id).is_some() && !counts {
-            self.killed_attempts += 1;
+            self.counts.killed += 1;
         }
         let task = self.tasks.get_mut(id.task as usize);
         let Some(task) = task.filter(|_| counts) else {
@@ -116,9 +116,9 @@ impl Driver {
             return; // it is not ours
         };
         if error.kind() == Kind::Cancelled {
-            self.killed_attempts += 1;
+            self.counts.killed += 1;
         } else {
-            self.failed_attempts += 1;
+            self.counts.failed += 1;
         }
         if stops || self.ending.is_some() {
             return;
@@ -156,7 +156,9 @@ impl Driver {
                 self.done(number, report, actions);
             }
             None => {
-                self.failed_tasks.count(&self.tasks[number as usize].spec);
+                self.counts
+                    .failed_tasks
+                    .count(&self.tasks[number as usize].spec);
                 self.end(Ending::Badly(error), actions);
             }
         }
@@ -184,7 +186,7 @@ impl Driver {
 
     pub(super) fn lost(&mut self, id: AttemptId, actions: &mut Vec<Action>) {
         let stops = self.running.remove(&id);
-        self.killed_attempts += u64::from(stops.is_some());
+        self.counts.killed += u64::from(stops.is_some());
         if stops != Some(false) || self.ending.is_some() {
             return;
         }
@@ -235,7 +237,7 @@ impl Driver {
             && self.second_attempts() < self.second_attempts_max()
         {
             self.ready.insert(number);
-            self.speculative_attempts += 1;
+            self.counts.speculative += 1;
         }
     }
 

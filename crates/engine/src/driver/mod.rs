@@ -31,6 +31,7 @@
 //! Decision: docs/decisions/pure-driver.md.
 
 mod attempts;
+mod counts;
 mod messages;
 mod plan;
 mod replay;
@@ -41,6 +42,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 pub use attempts::RetryPolicy;
+pub use counts::{AttemptCounts, LaunchCounts};
 pub use messages::{Action, DriverEvent};
 pub use plan::{Needs, Plan, Stage};
 pub use replay::Replay;
@@ -50,7 +52,7 @@ use plan::Begun;
 
 use gristmill_base::error::Error;
 use gristmill_tasks::spill::SpilledRun;
-use gristmill_tasks::task::{AttemptId, ReleasedSpace, Side, TaskReport, TaskSpec};
+use gristmill_tasks::task::{AttemptId, ReleasedSpace, TaskReport, TaskSpec};
 
 #[derive(Debug)]
 struct TaskState {
@@ -119,11 +121,7 @@ pub struct Driver {
     /// How the job is ending, once it is.
     ending: Option<Ending>,
     complete: bool,
-    failed_attempts: u64,
-    killed_attempts: u64,
-    speculative_attempts: u64,
-    launched: LaunchCounts,
-    failed_tasks: LaunchCounts,
+    counts: AttemptCounts,
     /// What another process did of this job.
     replay: Replay,
     kept_tasks: u64,
@@ -133,26 +131,6 @@ pub struct Driver {
     rounds: u32,
     /// The tasks of the round before, while the plan begins again; those that stay have their reports.
     before: Vec<TaskState>,
-}
-
-/// Attempts that a driver began, or tasks, as Hadoop counts them: of maps and of reduces. Samples are neither, nor are merges of
-/// runs to longer ones.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LaunchCounts {
-    /// At the tasks that take the input.
-    pub maps: u64,
-    /// At those that give the output, where there are two stages.
-    pub reduces: u64,
-}
-
-impl LaunchCounts {
-    fn count(&mut self, spec: &TaskSpec) {
-        match spec.side() {
-            Some(Side::Map) => self.maps += 1,
-            Some(Side::Reduce) => self.reduces += 1,
-            None => {}
-        }
-    }
 }
 
 impl Driver {
@@ -178,11 +156,7 @@ impl Driver {
             running: BTreeMap::new(),
             ending: None,
             complete: false,
-            failed_attempts: 0,
-            killed_attempts: 0,
-            speculative_attempts: 0,
-            launched: LaunchCounts::default(),
-            failed_tasks: LaunchCounts::default(),
+            counts: AttemptCounts::default(),
             replay: Replay::default(),
             kept_tasks: 0,
             kept_runs: Vec::new(),
@@ -232,29 +206,9 @@ impl Driver {
         self.hears_first = true;
     }
 
-    /// Attempts that failed.
-    pub fn failed_attempts(&self) -> u64 {
-        self.failed_attempts
-    }
-
-    /// Attempts that were told to stop, came too late, or were lost: no fault of theirs.
-    pub fn killed_attempts(&self) -> u64 {
-        self.killed_attempts
-    }
-
-    /// Attempts that were begun beside a slow one.
-    pub fn speculative_attempts(&self) -> u64 {
-        self.speculative_attempts
-    }
-
-    /// Tasks that failed for good, so that the job did.
-    pub fn failed_tasks(&self) -> LaunchCounts {
-        self.failed_tasks
-    }
-
-    /// Attempts that were begun.
-    pub fn launched(&self) -> LaunchCounts {
-        self.launched
+    /// What became of the attempts so far.
+    pub fn counts(&self) -> AttemptCounts {
+        self.counts
     }
 
     /// Whether a report of this attempt would be the one that counts for its task. A runner that asks before it tells
@@ -446,7 +400,7 @@ impl Driver {
             };
             task.attempts = task.attempts.saturating_add(1);
             self.running.insert(id, false);
-            self.launched.count(&task.spec);
+            self.counts.launched.count(&task.spec);
             actions.push(Action::Launch {
                 id,
                 spec: task.spec.clone(),

@@ -221,7 +221,7 @@ fn four_retries_with_growing_waits_then_the_error() {
         },
     );
     let error = outcome(&actions).unwrap().as_ref().unwrap_err();
-    assert_eq!((error.kind(), driver.failed_attempts()), (Kind::Io, 5));
+    assert_eq!((error.kind(), driver.counts().failed), (Kind::Io, 5));
     assert!(error.to_string().contains("tries 5"), "{error}");
 }
 
@@ -234,9 +234,9 @@ fn attempts_that_end_with_the_job_are_killed_and_one_task_has_failed() {
         let id = id(task);
         driver.handle(1, DriverEvent::Failed { id, error });
     }
-    assert_eq!((driver.failed_attempts(), driver.killed_attempts()), (1, 1));
+    assert_eq!((driver.counts().failed, driver.counts().killed), (1, 1));
     let none = super::LaunchCounts::default(); // samples are neither maps nor reduces
-    assert_eq!(driver.failed_tasks(), none);
+    assert_eq!(driver.counts().failed_tasks, none);
 }
 
 #[test]

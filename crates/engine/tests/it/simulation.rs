@@ -34,7 +34,7 @@ const POLICY: RetryPolicy = RetryPolicy {
     retries: 4,
     reduce_retries: 4,
     speculative: true,
-    speculative_reduces: true,
+    reduce_speculative: true,
     first_wait_ms: 50,
     rounds: 3,
 };

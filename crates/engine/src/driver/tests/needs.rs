@@ -144,7 +144,7 @@ fn the_first_attempt_counts_and_what_others_made_is_given_back() {
     assert_eq!(said(&actions), ["give back ab-1", "complete true"]);
     assert_eq!(*seen.lock().unwrap(), [0, 1]);
     assert_eq!(
-        (driver.failed_attempts(), driver.killed_attempts()),
+        (driver.counts().failed, driver.counts().killed),
         (1, 1),
         "who was told to stop has not failed"
     );

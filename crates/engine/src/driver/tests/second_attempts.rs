@@ -40,7 +40,7 @@ fn a_task_has_two_attempts_at_most_and_only_where_a_slot_is_free() {
     assert_eq!(straggles(&mut driver, 0), ["launch 0.1"]);
     driver.handle(1, DriverEvent::Slots { slots: 5 });
     assert_eq!(straggles(&mut driver, 0), NOTHING, "it has two");
-    assert_eq!(driver.speculative_attempts(), 1);
+    assert_eq!(driver.counts().speculative, 1);
     driver.handle(2, DriverEvent::Lost { id: id(0, 0) });
     assert_eq!(straggles(&mut driver, 0), ["launch 0.2"]);
 }
@@ -57,12 +57,12 @@ fn no_more_than_ten_run_at_once() {
 #[test]
 fn code_with_effects_has_none() {
     let maps_only = RetryPolicy {
-        speculative_reduces: false,
+        reduce_speculative: false,
         ..RetryPolicy::default()
     };
     let none = RetryPolicy {
         speculative: false,
-        speculative_reduces: false,
+        reduce_speculative: false,
         ..RetryPolicy::default()
     };
     let tasks = || vec![merge(&["a", "b"])];

@@ -178,12 +178,12 @@ fn run(job: &mut RunningJob<'_>, definition: &JobDefinition) -> Result<()> {
     let out = Arc::clone(&outcome);
     let plan = MapReduce::new(spec, memory_layout, ahead_bytes, (&places, attempts), out).plan();
     let (retries, reduce_retries) = spec.retries();
-    let (speculative, speculative_reduces) = spec.speculative();
+    let (speculative, reduce_speculative) = spec.speculative();
     let policy = RetryPolicy {
         retries,
         reduce_retries,
         speculative,
-        speculative_reduces,
+        reduce_speculative,
         rounds: if job.cluster().is_some() { ROUNDS } else { 0 },
         ..RetryPolicy::default()
     };

@@ -143,17 +143,16 @@ impl RunningJob<'_> {
         self.clock.end();
         let report = &mut self.report;
         report.budget_peak_bytes = context.node.budget.peak_bytes();
-        report.count("FAILED_TASK_ATTEMPTS", driver.failed_attempts());
-        report.count("KILLED_TASK_ATTEMPTS", driver.killed_attempts());
-        report.count("NUM_FAILED_MAPS", driver.failed_tasks().maps);
-        report.count("NUM_FAILED_REDUCES", driver.failed_tasks().reduces);
-        let speculative = driver.speculative_attempts();
-        if speculative > 0 {
-            report.count("SPECULATIVE_TASK_ATTEMPTS", speculative);
+        let counts = driver.counts();
+        report.count("FAILED_TASK_ATTEMPTS", counts.failed);
+        report.count("KILLED_TASK_ATTEMPTS", counts.killed);
+        if counts.speculative > 0 {
+            report.count("SPECULATIVE_TASK_ATTEMPTS", counts.speculative);
         }
-        let launched = driver.launched();
-        report.count("TOTAL_LAUNCHED_MAPS", launched.maps);
-        report.count("TOTAL_LAUNCHED_REDUCES", launched.reduces);
+        report.count("NUM_FAILED_MAPS", counts.failed_tasks.maps);
+        report.count("NUM_FAILED_REDUCES", counts.failed_tasks.reduces);
+        report.count("TOTAL_LAUNCHED_MAPS", counts.launched.maps);
+        report.count("TOTAL_LAUNCHED_REDUCES", counts.launched.reduces);
         if driver.rounds() > 0 {
             report.warnings.push(format!(
                 "functions of the job gave something else when they were run again: an output had been lost, and the \

@@ -8,6 +8,11 @@ use super::*;
 /// What a file meets: seconds, and how often it was turned away.
 type Link = fn(now: f64, under_way: usize, files: u64) -> (f64, u64);
 
+/// A link of so many files a second, which answers after 20 ms.
+fn of_rate(rate: f64, under_way: usize) -> (f64, u64) {
+    ((under_way as f64 / rate).max(0.02), 0)
+}
+
 const BOUNDS: (usize, usize) = (1, 512);
 
 /// A copy of many files of one length.
@@ -179,28 +184,24 @@ fn a_store_that_is_busy_is_sent_less() {
 
 #[test]
 fn a_link_that_changes_is_found_again() {
-    // First 1,000 files a second; then ten times as many, as late.
-    let wider = Copy {
-        link: |_, under_way, files| {
-            let rate = if files < 50_000 { 1000.0 } else { 10_000.0 };
-            ((under_way as f64 / rate).max(0.02), 0)
-        },
-        files: 300_000,
-        noise: 20,
+    // First 1,000 files a second; then ten times as many, as late. And the other way round.
+    let wider: Link =
+        |_, under_way, files| of_rate([1e3, 1e4][usize::from(files >= 50_000)], under_way);
+    let narrower: Link =
+        |_, under_way, files| of_rate([1e4, 1e3][usize::from(files >= 50_000)], under_way);
+    let last = |link, files, bounds| {
+        let copy = Copy {
+            link,
+            files,
+            noise: 20,
+        };
+        copy.check(16, bounds).streams.last().copied().unwrap_or(0)
     };
-    let found = wider.check(16, (1.15, 1.0));
-    assert!(*found.streams.last().unwrap() > 100);
-    let narrower = Copy {
-        link: |_, under_way, files| {
-            let rate = if files < 50_000 { 10_000.0 } else { 1000.0 };
-            ((under_way as f64 / rate).max(0.02), 0)
-        },
-        files: 100_000,
-        noise: 20,
-    };
-    let found = narrower.check(16, (1.10, 1.0));
-    let streams = *found.streams.last().unwrap();
-    assert!(streams < 200, "{streams}");
+    let (wide, narrow) = (
+        last(wider, 300_000, (1.15, 1.0)),
+        last(narrower, 100_000, (1.10, 1.0)),
+    );
+    assert!(wide > 100 && narrow < 200, "{wide} {narrow}");
 }
 
 #[test]
@@ -208,7 +209,7 @@ fn a_short_copy_is_not_slower_than_with_the_first_number() {
     for files in [10, 100, 2_000, 5_000] {
         let links: [Link; 3] = [
             |_, _, _| (0.05, 0),
-            |_, under_way, _| ((under_way as f64 / 1000.0).max(0.02), 0),
+            |_, under_way, _| of_rate(1e3, under_way),
             |_, under_way, _| {
                 (
                     under_way as f64 / (100.0 + 40.0 * (under_way as f64).sqrt()),
