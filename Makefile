@@ -60,7 +60,7 @@ AGAINST := HEAD~1
 test-nfs: build $(VENV)/.develop ## run the tests of NFS: two emulated machines, and a server (root, on Debian; CONTRIBUTING.md)
 	$(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER tests/nfs
 
-soak: build $(VENV)/.develop ## kill nodes of a cluster, disturb jobs of two users, kill jobs over tables and copies, at random moments: an hour or two (KILLS=3 FAULTS=20 JOBS=10 COPIES=10: fewer)
+soak: build $(VENV)/.develop ## kill nodes of a cluster, disturb jobs of two users, kill jobs over tables, copies and chains, at random moments: an hour or two (KILLS=3 FAULTS=20 JOBS=10 COPIES=10: fewer)
 	KILLS=$(KILLS) FAULTS=$(FAULTS) JOBS=$(JOBS) COPIES=$(COPIES) $(BIN)/python -m pytest -o addopts="$(PYTEST_OPTIONS)" -r fER --capture no tests/soak
 
 KILLS := 20

@@ -309,7 +309,7 @@ PYTHON_ALLOWED: dict[str, frozenset[str]] = {
     "search": PYTHON_BASE,
     "cluster": PYTHON_BASE,
     "job": PYTHON_BASE | {"history", "cluster"},
-    "functions": PYTHON_BASE | {"job"},
+    "functions": PYTHON_BASE | {"job", "history", "mapreduce"},  # whose chains are resumed
     "mapreduce": PYTHON_BASE | {"worker", "terminal", "history", "job", "cluster"},
     "streaming": PYTHON_BASE | {"history", "mapreduce"},
     "analysis": PYTHON_BASE | {"terminal", "history", "job", "mapreduce"},

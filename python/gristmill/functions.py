@@ -40,6 +40,13 @@ def _function(command: Command) -> Callable[..., JobReport]:
             for option in command.options
             if given.get(option.name) is not None
         }
+        if command.name == "resume":
+            from gristmill.history.dead_chain import dead_chain  # few functions need them
+
+            if (chain := dead_chain(str(values["job_id"]))) is not None:
+                from gristmill.mapreduce.submit.resuming import resume_chain
+
+                return resume_chain(chain).report
         return run(command.name, values, history=history)
 
     function.__name__ = function.__qualname__ = command.function

@@ -240,12 +240,6 @@ def test_another_python_is_refused(bench: Bench, home: Path, tmp_path: Path) -> 
     run("resume", "last")
 
 
-def test_a_chain_is_refused_by_name(bench: Bench, home: Path, tmp_path: Path) -> None:
-    kill_when(bench.command("chain", tmp_path / "out"), home, mapped)
-    assert not json.loads(run("jobs", "--json").stdout)[0]["resumable"]
-    refused(tmp_path, "one of a chain of jobs")
-
-
 def test_a_job_that_had_not_begun_is_refused(bench: Bench, home: Path, tmp_path: Path) -> None:
     kill_when(bench.command("function", tmp_path / "out"), home, mapped)
 

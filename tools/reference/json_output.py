@@ -100,8 +100,9 @@ def page() -> str:
         "Printed by `sort`, `wordcount`, `teragen`, `terasort`, `teravalidate`, `cp`, `resume`, "
         "`run`, `streaming` and `demo`; in Python, what the functions return.",
         _fields(python_fields("report.py", "JobReport")),
-        "`run` of a chain prints the report of the last job, and in `chain` the reports of all its "
-        "jobs, in order, each with the job's `name`. Where one failed there is its report alone; "
+        "`run` of a chain, and `resume` of one, print the report of the last job, and in `chain`"
+        " the reports of all its jobs, in order, each with the job's `name`. Where one failed there"
+        " is its report alone; "
         "the `context` of its `error` says which it is, as `job of the chain`.",
         "### An entry of `phases`",
         _fields([*python_fields("report.py", "Phase"), *_PHASE]),

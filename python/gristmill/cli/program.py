@@ -31,6 +31,7 @@ _OURS = {
     "run": "mapreduce.run",
     "check": "mapreduce.check",
     "retry": "mapreduce.retry",
+    "resume": "mapreduce.resume",
     "streaming": "streaming",
     "hadoop": "streaming",
     "grep": "commands.grep",
@@ -43,7 +44,7 @@ _OURS = {
     "completion": "commands.completion",
     "scale": "scale.command",
 }
-"""Commands that are not the engine's: the module of each. Their place in the help: overview.py."""
+"""Commands that are not the engine's alone, with their modules; overview.py has their places."""
 
 
 class Program(CommandGroup):
@@ -53,7 +54,7 @@ class Program(CommandGroup):
         """Return the names of all commands, in the order of the help."""
         from gristmill.options import commands
 
-        return [*commands(), *_OURS]
+        return list(dict.fromkeys([*commands(), *_OURS]))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Return a command by its name."""

@@ -1,57 +1,113 @@
-"""What a chain of jobs that died left: the outputs that its first jobs kept for the later ones.
+"""What a chain of jobs keeps while it runs: found again, and believed, after its process died.
 
-    parent/.out.job_20261122183452_5f3c09d1e2a7b648-0    beside the output of the last job
+    .out.job_20261122183452_5f3c09d1e2a7b648/     beside the last output, or where runs go
+        definition    what its jobs are, pickled; mode 0600, locked while its process lives
+        begun         a line when a job begins, with its name; one when it ends, with its report
+        0/  1/        outputs that nobody asked for
 
-No lock says whether a chain lives, but its process had the locks of its jobs: of a dead job's
-process, by the random bits in their names and its host, all that it had begun is dead too. Older
-names have the number of the process in their place: what another process with the same number made
-later is told by the time in its name.
+The history of each job names the folder and the SHA-256 of the definition. The folder is taken for
+what it says only if that file is this user's alone and has this hash: paths in a history are not
+trusted, and whoever opens a definition runs what is in it.
 """
 
-import json
+import fcntl
+import hashlib
 import os
 import re
+import shutil
+import stat
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from gristmill.history.model import JobHistory
 
-__all__ = ["kept_for_chain"]
+__all__ = ["BEGUN", "DEFINITION", "ChainFolder", "dead_chain_of", "locked"]
 
-_NAME = r"job_(?P<begun>\d{14})_(?P<process>\d{20}|\d{1,15})(?:_\d+)?"
-_KEPT = re.compile(rf"\.(?P<output>.+)\.{_NAME}-\d+", re.DOTALL)
-_JOB = re.compile(_NAME)
-_SUCCESS_MAX_BYTES = 64_000_000
+DEFINITION = "definition"
+BEGUN = "begun"
 
-
-def kept_for_chain(history: JobHistory) -> list[Path]:
-    """Return the hidden outputs that the process of a dead job had kept for its chain.
-
-    Nothing but whole outputs of jobs of that process counts, each by its `_SUCCESS`: the paths in a
-    history are not trusted.
-    """
-    job = _JOB.fullmatch(history.job_id)
-    if job is None or history.state != "dead" or history.host != os.uname().nodename:
-        return []
-    named = [Path(history.cwd, name) for name in (*history.inputs, history.output) if name]
-    chained = [(path.parent, kept) for path in named if (kept := _KEPT.fullmatch(path.name))]
-    found: set[Path] = set()
-    for parent, kept in chained:
-        for path in parent.glob(f".*.job_*_{job['process']}*-*"):
-            other = _KEPT.fullmatch(path.name)
-            if other and other["output"] == kept["output"] and _is_of(path, other, job):
-                found.add(path)
-    return sorted(found)
+_NAME = re.compile(r"\..+\.job_\d{14}_\d+(?:_\d+)?", re.DOTALL)
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-def _is_of(path: Path, kept: re.Match[str], job: re.Match[str]) -> bool:
-    """Whether a folder holds the output of a job of the same process, which began no later."""
-    if kept["process"] != job["process"] or kept["begun"] > job["begun"] or path.is_symlink():
-        return False
+@dataclass(frozen=True, slots=True)
+class ChainFolder:
+    """The folder of a chain, as the history of a job of it names it."""
+
+    path: Path
+    sha256: str
+    """Of its definition."""
+    job: int
+    """Which job of the chain named it, from 1."""
+
+    @classmethod
+    def named_by(cls, history: JobHistory) -> "ChainFolder | None":
+        """Return the folder that a history names, whether it is there or not."""
+        match history.options.get("chain"):
+            case {"folder": str(folder), "sha256": str(sha256), "job": int(job)}:
+                path = Path(folder)
+                named = path.is_absolute() and _NAME.fullmatch(path.name)
+                return cls(path, sha256, job) if named else None
+            case _:
+                return None
+
+    def definition(self) -> IO[bytes] | None:
+        """Return the file of the definition, open at its beginning, if it is what it was."""
+        try:
+            file = os.fdopen(os.open(self.path / DEFINITION, os.O_RDONLY | os.O_NOFOLLOW), "rb")
+        except OSError:
+            return None
+        found = os.fstat(file.fileno())
+        alone = found.st_uid == os.geteuid() and not found.st_mode & _OTHERS
+        if not (alone and stat.S_ISREG(found.st_mode) and _has_hash(file, self.sha256)):
+            file.close()
+            return None
+        return file
+
+    def is_there(self) -> bool:
+        """Whether the definition is what it was."""
+        file = self.definition()
+        if file is not None:
+            file.close()
+        return file is not None
+
+    def is_dead(self) -> bool:
+        """Whether the chain was not ended, and no process runs it."""
+        file = self.definition()
+        if file is None:
+            return False
+        with file:
+            return locked(file)
+
+    def remove(self) -> bool:
+        """Remove the folder of a dead chain; false if it is not dead any more."""
+        file = self.definition()
+        if file is None:
+            return False
+        with file:
+            found = locked(file)
+            if found:
+                shutil.rmtree(self.path)
+        return found
+
+
+def locked(file: IO[bytes]) -> bool:
+    """Lock a definition until it is closed; false if another process has it."""
     try:
-        with (path / "_SUCCESS").open("rb") as file:
-            maker = _JOB.fullmatch(json.loads(file.read(_SUCCESS_MAX_BYTES))["job_id"])
-    except (OSError, ValueError, KeyError, TypeError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
-    if maker is None or maker["process"] != job["process"]:
-        return False
-    return maker["begun"] <= job["begun"]
+    return True
+
+
+def _has_hash(file: IO[bytes], sha256: str) -> bool:
+    found = hashlib.sha256(file.read()).hexdigest()
+    file.seek(0)
+    return found == sha256
+
+
+def dead_chain_of(history: JobHistory) -> ChainFolder | None:
+    """Return the chain of a job that is over or dead, if it can go on."""
+    chain = ChainFolder.named_by(history)
+    return chain if chain is not None and chain.is_dead() else None

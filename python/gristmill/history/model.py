@@ -181,7 +181,7 @@ class JobHistory:
         return {
             name: value
             for name, value in self.options.items()
-            if name not in ("name", "command", "inputs", "input", "output", "once")
+            if name not in ("name", "command", "inputs", "input", "output", "once", "chain")
             and value not in (None, False, [], "")
         }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gristmill import _core
+from gristmill.history.chains import ChainFolder
 from gristmill.history.home import EVENTS
 from gristmill.history.model import OWN_CODE, Attempt, JobHistory, JobState, PhaseSpan, Sample
 from gristmill.history.nodes import NodeRead, NodeSample
@@ -70,7 +71,13 @@ class Follower:
 
 
 def is_code_gone(history: JobHistory, folder: Path) -> bool:
-    """Whether a dead job's own code was kept beside its output, and is there no more."""
+    """Whether a dead job's own code was kept beside its output, and is there no more.
+
+    Of a job of a chain also the code of those behind it.
+    """
+    chain = ChainFolder.named_by(history)
+    if chain is not None and not chain.is_there():
+        return True
     return history.keeps_code and history.command in OWN_CODE and _core.is_code_gone(folder)
 
 

@@ -21,7 +21,7 @@ from gristmill.mapreduce.functions import name_of
 from gristmill.mapreduce.pickling import by_value, dumps, loads
 from gristmill.mapreduce.source import Source
 
-__all__ = ["JOB_FILE", "Definition", "Functions", "pickled", "record_classes"]
+__all__ = ["JOB_FILE", "Definition", "Functions", "known_again", "pickled", "record_classes"]
 
 JOB_FILE = "gristmill_job_"
 """How the names of modules begin that `gristmill run` makes of job files."""
@@ -83,13 +83,18 @@ class Definition:
         Raises:
             ImportError: A module is not there, or anything that loading a user's module raises.
         """
-        for folder in self.path:
-            if folder not in sys.path:
-                sys.path.append(folder)
-        for data in self.classes:
-            with suppress(Exception):  # values of it can be pickled in another way, slowly
-                _make_known(loads(data))
+        known_again(self.path, self.classes)
         return loads(self.payload)
+
+
+def known_again(path: list[str], classes: tuple[bytes, ...]) -> None:
+    """Look for modules where the driver does, and have its classes of records where they are."""
+    for folder in path:
+        if folder not in sys.path:
+            sys.path.append(folder)
+    for data in classes:
+        with suppress(Exception):  # values of it can be pickled in another way, slowly
+            _make_known(loads(data))
 
 
 def record_classes() -> tuple[bytes, ...]:

@@ -86,6 +86,8 @@ class Options:
     """The function that was given them."""
     listed: bool = True
     """Whether the job may be kept in the list of jobs."""
+    worker: tuple[str, list[str], dict[str, str], str, str] | None = None
+    """How a worker is started, where not as one of this process: see `gristmill.worker.command`."""
 
     def __post_init__(self) -> None:
         if self.progress is not None:

@@ -98,6 +98,9 @@ pub struct MapReduceSpec {
     /// Reason why this job cannot be resumed, if any.
     #[serde(default, rename = "once")]
     pub not_resumable_reason: Option<String>,
+    /// Which job of which chain it is, for those who read its history: whoever resumes it goes on with the chain.
+    #[serde(default)]
+    pub chain: serde_json::Value,
     /// The parts of the input, one for each map task; the history keeps none of them.
     #[serde(default)]
     pub splits: Vec<UserTaskSplit>,

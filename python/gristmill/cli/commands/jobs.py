@@ -26,7 +26,7 @@ from gristmill.cli.groups import CommandGroup
 from gristmill.cli.render.job_shown import began, few, printable, shown
 from gristmill.history import Follower, JobHistory, find_job, job_folders, load
 from gristmill.history.brief import load_brief
-from gristmill.history.chains import kept_for_chain
+from gristmill.history.chains import dead_chain_of
 from gristmill.history.home import EVENTS, NoSuchJobError, newest_first, without_history
 from gristmill.history.limits import uses
 from gristmill.history.logs import printed
@@ -256,17 +256,18 @@ def _left_by(folder: Path, *, dry_run: bool, resumable: bool) -> list[str]:
         history = load_brief(folder, live=False)
     except ValueError:
         return _core.clear_left(folder, dry_run=dry_run) if resumable else []
-    if history.state != "dead":
+    chain = dead_chain_of(history)
+    if chain is not None and not resumable:
         return []
-    other = history.program != _core.VERSION  # that version may be able to resume it
-    code_may_return = history.code_gone  # when its disk is mounted again
-    if not resumable and (other or history.resumable or code_may_return):
-        return []
-    left = _core.clear_left(folder, dry_run=dry_run)
-    for kept in kept_for_chain(history):
-        if not dry_run:
-            shutil.rmtree(kept)
-        left.append(str(kept))
+    left: list[str] = []
+    if history.state == "dead":
+        other = history.program != _core.VERSION  # that version may be able to resume it
+        code_may_return = history.code_gone  # when its disk is mounted again
+        if not resumable and (other or history.resumable or code_may_return):
+            return []
+        left = _core.clear_left(folder, dry_run=dry_run)
+    if chain is not None and (dry_run or chain.remove()):
+        left.append(str(chain.path))
     return left
 
 

@@ -6,6 +6,7 @@ job.py ─▶ Job ─▶ run, with progress and signals ─▶ summary or --json
 """
 
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from gristmill.cli.mapreduce.common import job_options, on_job, said
 from gristmill.cli.render.summary import json_of, say_done
 from gristmill.errors import report_of
 from gristmill.mapreduce.results.exception_notes import failure_notes
+from gristmill.mapreduce.results.result import Result
 from gristmill.mapreduce.retry.replay_record import parse_place, replay_record
 from gristmill.mapreduce.run_options import RUN, Options
 from gristmill.mapreduce.shown import shown, text_of
@@ -28,12 +30,13 @@ from gristmill.mapreduce.submit.explaining import plan_of
 from gristmill.mapreduce.submit.first_worker import begin_worker
 from gristmill.mapreduce.submit.job import Job
 from gristmill.mapreduce.submit.launching import run as run_job
+from gristmill.mapreduce.submit.submitting import Stop
 from gristmill.mapreduce.worker.failures import user_frames
 from gristmill.names import to_json
 from gristmill.report import JobReport
 from gristmill.terminal import console, signals
 
-__all__ = ["run"]
+__all__ = ["run", "run_to_end"]
 
 
 @click.command(cls=PlainCommand, context_settings={"help_option_names": ["-h", "--help"]})
@@ -87,16 +90,21 @@ def run(
 
 
 def _run(job: Job, options: Options, as_json: bool) -> int:
+    return run_to_end("run", lambda stops: run_job(job, options, stops), as_json=as_json)
+
+
+def run_to_end(command: str, run_it: Callable[[Stop], Result], *, as_json: bool) -> int:
+    """Run a job of functions, with signals heard, and say what it did; returns the exit code."""
     with signals.deferred(raising=True) as pending:
         try:
-            result = run_job(job, options, pending.stops)
+            result = run_it(pending.stops)
         except BaseException as error:
             report = report_of(error)
             if report is None or report.error is None:
                 pending.check()  # it ended before the job began
                 raise
             signals.ignore()
-            return _failed(report, as_json, pending.signum)
+            return _failed(command, report, as_json, pending.signum)
         signals.ignore()
     for warning in result.report.warnings:
         console.note(f"gristmill: {warning}")
@@ -107,12 +115,13 @@ def _run(job: Job, options: Options, as_json: bool) -> int:
     return DONE
 
 
-def _failed(report: JobReport, as_json: bool, signum: int | None) -> int:
+def _failed(command: str, report: JobReport, as_json: bool, signum: int | None) -> int:
     assert report.error is not None
     if as_json:
         console.put(json_of(report))
     error = report.error
-    fail("run", as_typed(error.message) + environment_note(error.kind, error.details.get("option")))
+    note = environment_note(error.kind, error.details.get("option"))
+    fail(command, as_typed(error.message) + note)
     for note in failure_notes(error, report.job_id):
         console.note(*note.split("\n"))
     if report.status == "cancelled" and signum is not None:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from gristmill.cli.render.node_lines import node_lines
 from gristmill.history import JobHistory
+from gristmill.history.chains import dead_chain_of
 from gristmill.history.limits import named_uses
 from gristmill.history.model import Attempt
 from gristmill.history.page.page_data import in_processes, read_of
@@ -52,7 +53,10 @@ def shown(history: JobHistory) -> list[str]:
         times = ", ".join(show_seconds(t_ms / 1000) for t_ms in history.resumed_ms)
         kept = sum(phase.kept for phase in history.phases)
         lines.append(f"resumed after {times}; {show_count(kept, 'task')} not done again")
-    if history.resumable:
+    if dead_chain_of(history):
+        which = "its process" if history.state == "dead" else "the process of its chain of jobs"
+        lines.append(f"{which} died; gristmill resume {history.job_id} resumes the chain")
+    elif history.resumable:
         lines.append(f"its process died; gristmill resume {history.job_id} resumes it")
     elif history.code_gone:
         lines.append("its process died; what is needed to resume it is gone from beside its output")

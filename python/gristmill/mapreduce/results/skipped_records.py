@@ -22,21 +22,24 @@ from gristmill.report import JobReport
 __all__ = ["with_skipped_records"]
 
 
-def with_skipped_records(job: Spec, results: Sequence[Result]) -> Result:
+def with_skipped_records(
+    jobs: Sequence[Spec], kept: Sequence[bool], results: Sequence[Result]
+) -> Result:
     """Return the result of a chain: that of its last job, with what all left out and counted.
 
     Args:
-        job: The last job of the chain.
-        results: Of all its jobs, in order; their outputs are still there.
+        jobs: Those of the chain, in order.
+        kept: Whether the output of each goes with the chain.
+        results: Of each; their outputs are still there.
     """
     *before, last = results
     places: dict[str, int] = {}
     report = last.report
-    for number, (one, result) in enumerate(zip(job.chain(), results, strict=True), 1):
+    for number, (one, goes, result) in enumerate(zip(jobs, kept, results, strict=True), 1):
         if not result.skipped:
             continue
         folder = result.form.folder
-        if one.output is None:
+        if goes:
             try:
                 _copy(result, number, last.form.folder)
                 folder = last.form.folder
@@ -55,8 +58,7 @@ def with_skipped_records(job: Spec, results: Sequence[Result]) -> Result:
         }
         report = replace(report, counters={**report.counters, **counters})
     report = replace(report, user_counters=_added(result.user_counters for result in results))
-    names = (one.name for one in job.chain())
-    of_chain = tuple((name, one.report) for name, one in zip(names, results, strict=True))
+    of_chain = tuple((one.name, done.report) for one, done in zip(jobs, results, strict=True))
     return replace(last, report=report, left_out=places, of_chain=of_chain)
 
 

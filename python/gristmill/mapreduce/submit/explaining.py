@@ -8,8 +8,8 @@ from gristmill.cluster import planned, where_tasks_run
 from gristmill.locations import is_remote
 from gristmill.mapreduce.run_options import Options
 from gristmill.mapreduce.spec import Spec
+from gristmill.mapreduce.submit.chain import Chain
 from gristmill.mapreduce.submit.explained_stores import explained_store
-from gristmill.mapreduce.submit.launching import chained
 from gristmill.mapreduce.submit.preparing import Prepared, prepare
 from gristmill.mapreduce.submit.streams import redirected, streams_of, unread
 from gristmill.names import from_json, show_path, to_json
@@ -24,13 +24,15 @@ _UNKNOWN = "a stream of unknown length"
 
 def explain(job: Spec, options: Options) -> str:
     """Return a page about a job; of a chain, about what can be planned before it runs."""
-    with with_store_options(options.get("store_option")), chained(job, options) as jobs:
-        pages = [_page(jobs[0], options)]
-        pages += [_later(before, after) for before, after in pairwise(jobs)]
+    with with_store_options(options.get("store_option")):
+        chain = Chain.of(job, options)
+        pages = [_page(chain.jobs[0], options)]
+        pages += [_later(before, after) for before, after in pairwise(chain.jobs)]
         text = "\n\n".join(pages)
-        for given, made in zip(job.chain(), jobs, strict=True):
-            if given.output is None:
-                text = text.replace(str(made.output), _FOR_THE_NEXT)
+        for one, is_kept in zip(chain.jobs, chain.kept, strict=True):
+            if is_kept:
+                text = text.replace(str(one.output), _FOR_THE_NEXT)
+        text = text.replace(str(chain.folder), str(chain.folder.parent))  # which has its disk
     return _Text(text)
 
 
@@ -61,7 +63,8 @@ class _Text(str):
 
 def plan_of(job: Spec, options: Options) -> dict[str, Any]:
     """Return the plan of a job, for programs; of a chain, that of the first job."""
-    with with_store_options(options.get("store_option")), chained(job, options) as jobs:
+    with with_store_options(options.get("store_option")):
+        jobs = Chain.of(job, options).jobs
         first = redirected(jobs[0])
         _, plan = _planned(first, options)
         then = [after.name for after in jobs[1:]]

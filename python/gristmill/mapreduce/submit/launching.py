@@ -2,17 +2,17 @@
 
     Job ─▶ preparing.py: splits, functions ─▶ submitting.py: the engine ─▶ JobReport ─▶ Result
 
-What a job of a chain keeps for the next one, if it has no output of its own, lies beside the last
-one's output (or where runs go, if that is in a store and the job runs on this machine) and is
-removed at the end.
+Of a chain each job is recorded as it begins and as it ends (chain.py), so that another process can
+go on behind the last one (resuming.py).
 """
 
 import os
-import shutil
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from gristmill import _core
 from gristmill.ending import ending_with_signals
@@ -20,30 +20,32 @@ from gristmill.errors import report_of
 from gristmill.job import new_job_id
 from gristmill.locations import absolute, is_remote, workplace
 from gristmill.mapreduce.definition import pickled
-from gristmill.mapreduce.formats.format import Format, Input, Output
-from gristmill.mapreduce.formats.keyvalue import kv
 from gristmill.mapreduce.partitioners import SampledRanges
 from gristmill.mapreduce.results.exception_notes import tell_number
 from gristmill.mapreduce.results.nothing_out import said_if_nothing
 from gristmill.mapreduce.results.read_again import said_if_read_again
-from gristmill.mapreduce.results.result import Result, parts_of
+from gristmill.mapreduce.results.result import Result, parts_of, success_of
 from gristmill.mapreduce.results.skipped_records import with_skipped_records
 from gristmill.mapreduce.run_options import Options
 from gristmill.mapreduce.spec import Spec
+from gristmill.mapreduce.submit.chain import Chain, ChainRecord, is_dead, kept
+from gristmill.mapreduce.submit.chain_definition import definition_of
 from gristmill.mapreduce.submit.parents import with_parents
 from gristmill.mapreduce.submit.planning_told import told_if_slow
 from gristmill.mapreduce.submit.preparing import functions_of, prepare, side_files
 from gristmill.mapreduce.submit.sampling import sampled
 from gristmill.mapreduce.submit.stream_copies import check_seen
 from gristmill.mapreduce.submit.streams import redirected, streams_of, with_streams_copied
-from gristmill.mapreduce.submit.submitting import Stop, run_prepared
+from gristmill.mapreduce.submit.submitting import Stop, resume_dead, run_prepared
 from gristmill.mapreduce.worker.one_schema import renewed_in_store
 from gristmill.names import show_path
+from gristmill.report import JobReport
 from gristmill.store_options import with_store_options
 
-__all__ = ["chained", "check_outputs", "run", "run_one"]
+__all__ = ["check_outputs", "run", "run_jobs", "run_one"]
 
-_CHAIN = "it is one of a chain of jobs, of which the others would not run"
+_SHORT_S = 1.0
+"""What takes longer has a history."""
 
 _STREAM = "what it read from a pipe is gone"
 
@@ -51,57 +53,106 @@ _STREAM = "what it read from a pipe is gone"
 def run(job: Spec, options: Options, stop: Stop = lambda: False) -> Result:
     """Run a job, and before it those that it reads from."""
     with with_store_options(options.get("store_option")):
-        return _run(job, options, stop)
+        return _run(Chain.of(job, options), options, stop)
 
 
-def _run(job: Spec, options: Options, stop: Stop) -> Result:
-    results: list[Result] = []
-    with ending_with_signals(), chained(job, options) as jobs, with_parents(jobs):
-        first = redirected(jobs[0])
-        reads = bool(streams_of(first.input))
-        once = _CHAIN if len(jobs) > 1 else _STREAM if reads else None
-        check_outputs(jobs if once else (), options)
-        on_nodes = options.get("on") == "ray"
+def _run(chain: Chain, options: Options, stop: Stop) -> Result:
+    first = redirected(chain.jobs[0])
+    reads = bool(streams_of(first.input))
+    on_nodes = options.get("on") == "ray"
+    with ending_with_signals(), with_parents(chain.jobs):
+        check_outputs(chain.jobs if reads or len(chain.jobs) > 1 else (), options)
         if reads:  # for what has been read is gone, if it is found out afterwards
-            _check_sent(jobs)
+            _check_sent(chain.jobs)
             if on_nodes:
                 assert first.output is not None
                 collect = bool(options.get("collect"))
                 check_seen(streams_of(first.input), first.output.folder, collect=collect)
+        goes_on = len(chain.jobs) > 1 and options.listed and not reads
+        definition = definition_of(chain, options) if goes_on else None
         copies = _copies(first, options)
         copying = with_streams_copied(
             first, copies, stop, progress=options.progress, for_nodes=on_nodes
         )
-        with copying as first:
-            for number, one in enumerate((first, *jobs[1:])):
-                try:
-                    ours = _of_chain(options, number)
-                    if number < len(jobs) - 1:
-                        ours = _between(one, ours)
-                    elif any(result.history for result in results):
-                        ours = ours.but(history=True)  # `last` is then the last job of the chain
-                    results.append(run_one(one, ours, stop, once=once))
-                except Exception as error:
-                    if number or reads:
-                        _keep_record(error)
-                    if len(jobs) > 1:
-                        tell_number(error, f"{number + 1} of {len(jobs)}, {one.name}")
-                    raise
-        return with_skipped_records(job, results)
+        with kept(chain, definition) as record, copying as first:
+            chain = replace(chain, jobs=(first, *chain.jobs[1:]))
+            return run_jobs(chain, options, stop, record, once=_STREAM if reads else None)
 
 
-def _of_chain(options: Options, number: int) -> Options:
+def run_jobs(
+    chain: Chain, options: Options, stop: Stop, record: ChainRecord, *, once: str | None = None
+) -> Result:
+    """Run the jobs of a chain one after the other, but for those that the record has the end of.
+
+    Args:
+        chain: The jobs; what the first one reads is there.
+        options: How they are run.
+        stop: Whether they shall end.
+        record: What a dead process has recorded, and where it is recorded what they do.
+        once: Why they could not be resumed.
+
+    Raises:
+        Exception: What made a job fail; says which job of the chain it was.
+    """
+    results: list[Result] = []
+    began = time.monotonic()
+    for number, one in enumerate(chain.jobs):
+        ours = _of_chain(chain, number, options)
+        if number and (time.monotonic() - began > _SHORT_S or any(r.history for r in results)):
+            ours = ours.but(history=True)  # `last` is then the last job of the chain
+        try:
+            results.append(_run_recorded(one, ours, stop, record, number, once))
+        except Exception as error:
+            if number or once:
+                _keep_record(error)
+            if len(chain.jobs) > 1:
+                tell_number(error, f"{number + 1} of {len(chain.jobs)}, {one.name}")
+            raise
+    return with_skipped_records(chain.jobs, chain.kept, results)
+
+
+def _run_recorded(
+    job: Spec, options: Options, stop: Stop, record: ChainRecord, number: int, once: str | None
+) -> Result:
+    """Run a job of a chain, or what a dead process has left of it to do."""
+    before = record.names.get(number)
+    if before is not None:
+        report = record.reports.get(number) or _published(job, before)
+        if report is None and (number == 0 or is_dead(before)):  # only its own definition has the
+            report = resume_dead(before, options, stop)  # input of the first
+        if report is not None:
+            record.ended(number, report)
+            return _result(job, options, report)
+    job_id = new_job_id()
+    record.begins(number, job_id)
+    place = None if record.place is None else {**record.place, "job": number + 1}
+    result = run_one(job, options, stop, once=once, chain=place, job_id=job_id)
+    record.ended(number, result.report)
+    return result
+
+
+def _published(job: Spec, job_id: str) -> JobReport | None:
+    """The little that is known of a job that was killed behind its end, before it was recorded."""
+    assert job.output is not None
+    try:
+        found = success_of(job.output.folder)
+    except (OSError, ValueError):
+        return None
+    if found.get("job_id") != job_id or is_dead(job_id):  # whose history tells more
+        return None
+    return JobReport(job_id=job_id, command="mapreduce", status="succeeded")
+
+
+def _of_chain(chain: Chain, number: int, options: Options) -> Options:
     """The options of the job of this number in its chain."""
     source = options.source
-    return options if source is None else replace(options, source=replace(source, number=number))
-
-
-def _between(job: Spec, options: Options) -> Options:
-    """The options of a job whose output the next one reads: blocks are of a named place."""
-    assert job.output is not None
-    if _core.has_blocks(job.output.folder):
-        return options
-    return options.but(replication=None, block_size=None)
+    if source is not None:
+        options = replace(options, source=replace(source, number=number))
+    output = chain.jobs[number].output
+    assert output is not None
+    if number < len(chain.jobs) - 1 and not _core.has_blocks(output.folder):
+        options = options.but(replication=None, block_size=None)  # of a named place
+    return options.but(no_sync=True) if chain.kept[number] else options
 
 
 def _check_sent(jobs: Iterable[Spec]) -> None:
@@ -169,60 +220,34 @@ def _wrong_output(job: Spec, what: str) -> ValueError:
     return ValueError(f"cannot run {job.name}: {what}. What to do: name another output.")
 
 
-@contextmanager
-def chained(job: Spec, options: Options) -> Generator[list[Spec]]:
-    """The jobs of a chain, each with an output, and with an input that is no job.
-
-    Outputs that nobody asked for exist while the context does.
-    """
-    if job.output is None:
-        raise ValueError(
-            f"cannot run {job.name}: it has no output. What to do: give output=, such as"
-            ' gm.tsv("counts/").'
-        )
-    kept: list[str] = []
-    jobs: list[Spec] = []
-    before: Output | None = None
-    try:
-        for number, one in enumerate(job.chain()):
-            output = one.output
-            if output is None:
-                output = kv(_kept_for(job.output.folder, number, options))
-                kept.append(output.folder)
-            elif (
-                isinstance(output, Format) and "/../" in output.folder
-            ):  # so that it is read where it was written
-                output = replace(output, paths=(absolute(output.folder),))
-            source = one.input if before is None else before
-            assert isinstance(source, (Input, Spec))
-            jobs.append(replace(one, input=source, output=output))
-            before = output.as_written()
-        yield jobs
-    finally:
-        for folder in kept:
-            if is_remote(folder):
-                with suppress(OSError):
-                    _core.remove_whole(folder)
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _kept_for(last: str, number: int, options: Options) -> str:
-    """Where a job keeps its output for the next one: the nodes of a cluster see no disk of ours."""
-    name = f".{Path(last).name}.{new_job_id()}-{number}"
-    if is_remote(last) and options.get("on") == "ray":
-        return f"{last.rstrip('/').rpartition('/')[0]}/{name}"
-    return str(workplace(last, options.spill_dirs) / name)
-
-
 def run_one(
-    job: Spec, options: Options, stop: Stop = lambda: False, *, once: str | None = None
+    job: Spec,
+    options: Options,
+    stop: Stop = lambda: False,
+    *,
+    once: str | None = None,
+    chain: Mapping[str, Any] | None = None,
+    job_id: str | None = None,
 ) -> Result:
-    """Run a job whose input is there; `once` says why it could not be resumed."""
+    """Run a job whose input is there.
+
+    Args:
+        job: The job.
+        options: How it is run.
+        stop: Whether it shall end.
+        once: Why it could not be resumed.
+        chain: Which job of which chain it is, for those who resume it.
+        job_id: Its name.
+    """
     if isinstance(job.partition_by, SampledRanges):
         job = sampled(job, job.partition_by, options, stop)
     with told_if_slow(options.progress):
-        prepared = prepare(job, options, once=once)
-    report = run_prepared(prepared, options.progress, stop)
+        prepared = prepare(job, options, once=once, chain=chain)
+    return _result(job, options, run_prepared(prepared, stop, job_id))
+
+
+def _result(job: Spec, options: Options, report: JobReport) -> Result:
+    """The result of a job that has succeeded."""
     assert job.output is not None
     if is_remote(job.output.folder):
         parts = renewed_in_store(job.output, job.outputs)
@@ -230,5 +255,4 @@ def run_one(
     else:
         parts = parts_of(job.output.folder)
     report = said_if_nothing(said_if_read_again(report), job, parts)
-    store_option = options.get("store_option")
-    return Result(report, job.output, dict(job.outputs), parts, store_option)
+    return Result(report, job.output, dict(job.outputs), parts, options.get("store_option"))

@@ -7,6 +7,7 @@ What a job's parts are, for all who look at them: its input, partitions, functio
 """
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -52,8 +53,20 @@ class Prepared:
     options: Options
 
 
-def prepare(job: Spec, options: Options, *, once: str | None = None) -> Prepared:
-    """Plan a job and pickle its functions; `once` says why it could not be resumed.
+def prepare(
+    job: Spec,
+    options: Options,
+    *,
+    once: str | None = None,
+    chain: Mapping[str, Any] | None = None,
+) -> Prepared:
+    """Plan a job and pickle its functions.
+
+    Args:
+        job: The job.
+        options: How it is run.
+        once: Why it could not be resumed.
+        chain: Which job of which chain it is.
 
     Raises:
         TypeError: A function cannot be pickled.
@@ -73,6 +86,7 @@ def prepare(job: Spec, options: Options, *, once: str | None = None) -> Prepared
         "side_files": list(files.values()),
         "code": code_files(),
         "once": once or _once(source, plan),
+        "chain": chain,
         "splits": [{"bytes": split.bytes, "what": split.what} for split in plan.splits],
         "partitions": partitions_of(job, plan),
         "output": folder,

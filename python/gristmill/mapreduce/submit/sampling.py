@@ -156,7 +156,7 @@ def _keys(job: Spec, records: int, folder: str, options: Options, stop: Stop) ->
         replication=None,
         block_size=None,
     )
-    options = replace(plain_options, source=None)
+    options = replace(plain_options, source=None, progress=False)
     prepared = prepare(plain, options, once="it only took a sample of its input")
     splits = prepared.spec["splits"]
     step = max(len(splits) // _SPLITS, 1)
@@ -164,7 +164,7 @@ def _keys(job: Spec, records: int, folder: str, options: Options, stop: Stop) ->
     prepared.spec["splits"] = chosen
     limit = max(records // max(len(chosen), 1), 1)
     prepared = replace(prepared, definition=replace(prepared.definition, record_limit=limit))
-    run_prepared(prepared, progress=False, stop=stop)
+    run_prepared(prepared, stop)
     files = sorted(Path(folder).glob("part-*"))
     turned = replace(kv(folder), turned=True)  # keys come back as Desc, as cuts are
     keys = [key for file in files for key, _ in turned.open_file(str(file))]

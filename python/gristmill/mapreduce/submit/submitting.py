@@ -14,7 +14,8 @@ from gristmill.cluster.user_code import UserCode
 from gristmill.ending import cancel
 from gristmill.errors import attach_report
 from gristmill.history.origin import place
-from gristmill.job import TICK_S, new_job_id
+from gristmill.job import TICK_S, new_job_id, placed_for
+from gristmill.job import begin as begin_command
 from gristmill.mapreduce.pickling import dumps
 from gristmill.mapreduce.results.exception_notes import tell_failure
 from gristmill.mapreduce.run_options import Options
@@ -22,7 +23,7 @@ from gristmill.mapreduce.submit.preparing import Prepared
 from gristmill.names import to_json
 from gristmill.report import JobReport
 
-__all__ = ["Stop", "begin", "run_prepared"]
+__all__ = ["Stop", "begin", "resume_dead", "run_prepared"]
 
 Stop = Callable[[], bool]
 """Whether a job that runs shall end; first asked when it has begun to run."""
@@ -35,50 +36,67 @@ _TIMEOUT_S = 600.0
 atexit.register(_core.dismiss_workers)
 
 
-def run_prepared(prepared: Prepared, progress: bool | None, stop: Stop) -> JobReport:
+def run_prepared(prepared: Prepared, stop: Stop, job_id: str | None = None) -> JobReport:
     """Run a job to its end, also when Ctrl-C or another exception comes in between.
 
     Raises:
         Exception: What made the job fail, with the report and what else is known.
     """
-    job_id = new_job_id()
+    job_id = job_id or new_job_id()
+    spec, options = prepared.spec, prepared.options
+    code = UserCode(tuple(spec["code"]), tuple(spec["side_files"]))
+    check, tell = _check_of(stop), _tell_of(options)
+    with placed(options.given, job_id, code=code, check=check, tell=tell) as cluster:
+        return _run_to_end(begin(prepared, job_id, cluster), options, stop)
+
+
+def resume_dead(job_id: str, options: Options, stop: Stop) -> JobReport:
+    """Resume a job whose process was killed, as `run_prepared` runs one.
+
+    Raises:
+        Exception: What made the job fail, or why it is refused.
+    """
+    given = {"job_id": job_id}
+    check, tell = _check_of(stop), _tell_of(options)
+    with placed_for("resume", given, new_job_id(), check=check, tell=tell) as cluster:
+        native = begin_command(
+            "resume", given, new_job_id(), command_line=options.command_line, cluster=cluster
+        )
+        return _run_to_end(native, options, stop)
+
+
+def _check_of(stop: Stop) -> Callable[[], None]:
+    """What ends the wait for a cluster."""
 
     def check() -> None:
         if stop():
             raise KeyboardInterrupt
 
-    spec = prepared.spec
-    code = UserCode(tuple(spec["code"]), tuple(spec["side_files"]))
+    return check
+
+
+def _tells(options: Options) -> bool:
+    """Whether the job may write sentences to stderr."""
+    return options.progress is not False or options.command_line
+
+
+def _tell_of(options: Options) -> Callable[[str], None]:
+    """What writes sentences to stderr, where the job may."""
 
     def tell(sentence: str) -> None:
         from gristmill.terminal import console
 
-        if _tells(progress, prepared):
+        if _tells(options):
             console.tell([sentence])
 
-    with placed(prepared.options.given, job_id, code=code, check=check, tell=tell) as cluster:
-        return _run_to_end(begin(prepared, job_id, cluster), prepared, progress, stop)
+    return tell
 
 
-def _tells(progress: bool | None, prepared: Prepared) -> bool:
-    """Whether the job may write sentences to stderr."""
-    return progress is not False or prepared.options.command_line
-
-
-def _tell(sentence: str, prepared: Prepared, progress: bool | None) -> None:
-    if _tells(progress, prepared):
-        from gristmill.terminal import console
-
-        console.tell([sentence])
-
-
-def _run_to_end(
-    native: "_core.Job", prepared: Prepared, progress: bool | None, stop: Stop
-) -> JobReport:
+def _run_to_end(native: "_core.Job", options: Options, stop: Stop) -> JobReport:
     try:
-        _wait(native, progress, stop, telling=_tells(progress, prepared))
+        _wait(native, options.progress, stop, telling=_tells(options))
     except BaseException as error:
-        cancel(native, error, lambda sentence: _tell(sentence, prepared, progress))
+        cancel(native, error, _tell_of(options))
         raise
     report = JobReport.from_json(native.report())
     try:
@@ -110,7 +128,7 @@ def begin(prepared: Prepared, job_id: str, cluster: "_core.Cluster | None" = Non
 
 def _work(definition: bytes, options: Options) -> "_core.Executor":
     """Processes for a job's functions, started as this one was."""
-    program, arguments, environment, folder, scratch = worker.command()
+    program, arguments, environment, folder, scratch = options.worker or worker.command()
     limit, timeout_s = options.get("worker_memory"), options.get("timeout_s")
     return _core.Executor(
         [program, *arguments],
