@@ -1538,6 +1538,7 @@ def cp(
     update: bool = ...,
     overwrite: bool = ...,
     delete: bool = ...,
+    atomic: bool = ...,
     dry_run: bool = ...,
     filter: str | Iterable[str] | None = ...,
     exclude: str | Iterable[str] | None = ...,
@@ -1573,6 +1574,8 @@ def cp(
         overwrite: Replace each file that is there, without a comparison.
         delete: Remove from the target what the source does not have, once all is copied. Needs one
             source, which is a directory.
+        atomic: Let the whole copy appear at once, when all of it is there. The target must not
+            exist, on a disk or a mount.
         dry_run: Say what would be done, a line for each file, and write nothing.
         filter: Copy only files whose names match, such as *.csv; with a slash, the path within the
             source. Repeatable. By default all files.

@@ -93,7 +93,7 @@ def test_sources_that_collide() -> None:
         (["a"], "name a source and a target"),
         (["-bandwidth", "0", "a", "b"], "-bandwidth"),
         (["-nothing", "a", "b"], "there is no option -nothing"),
-        (["-atomic", "a", "b"], "-mv"),
+        (["-update", "-atomic", "a", "b"], "not allowed with"),
         (["-diff", "s1", "s2", "a", "b"], "-update compares"),
         (["-pz", "a", "b"], "none of"),
     ],
@@ -109,6 +109,15 @@ def test_what_has_no_effect_is_said() -> None:
     assert "-skipcrccheck has no effect" in said
     assert "-pbgru has no effect" in said
     assert sorted(tree(Path("target"))) == ["1", "2"]
+
+
+def test_an_atomic_copy_is_made_beside_its_target_which_is_new() -> None:
+    said = distcp("-atomic", "-tmp", "elsewhere", "source/first", "target")
+    assert "-tmp has no effect" in said
+    assert sorted(tree(Path("target"))) == ["1", "2"]
+    assert "there is something of this name" in distcp(
+        "-atomic", "source/first", "target", status=UNKNOWN
+    )
 
 
 def test_a_source_that_is_not_there() -> None:

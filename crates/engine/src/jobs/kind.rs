@@ -11,6 +11,7 @@ use super::tables::InputTable;
 use crate::plan::explain::Explanation;
 use crate::plan::table::{CommandOptions, CommandSpec};
 use gristmill_base::error::{Error, Kind, Result};
+use gristmill_storage::location::Location;
 use gristmill_storage::stores::Stores;
 use gristmill_tasks::task::UserTaskExecutor;
 
@@ -60,6 +61,11 @@ pub(super) trait JobKind: CommandOptions + Debug + Send + Sync {
     /// What it publishes.
     fn output(&self) -> Option<JobOutput<'_>> {
         None
+    }
+
+    /// Beside what its job folder lies, if it has one.
+    fn staged_beside(&self) -> Option<&Location> {
+        self.output().map(JobOutput::path)
     }
 
     /// Whether what it makes goes to a stream of this process, and not to an output.

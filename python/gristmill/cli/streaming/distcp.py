@@ -41,14 +41,13 @@ _NOT_NEEDED = {
     "-log": (1, "gristmill jobs show tells what a job did"),
     "-strategy": (1, "workers take what is next"),
     "-blocksperchunk": (1, "files are not cut by blocks"),
+    "-tmp": (1, "an atomic copy is made beside its target"),
     "-copybuffersize": (1, "--memory of gristmill cp says how much is read ahead"),
     "-numListstatusThreads": (1, "names are listed while others are copied"),
 }
 
 #: What is not there, and what to do.
 _NOT_HERE = {
-    "-atomic": "copy to another directory, and rename it with gristmill hadoop fs -mv",
-    "-tmp": "leave it out: it goes with -atomic",
     "-async": "run the command in the background",
     "-diff": "leave it out: -update compares the files",
     "-rdiff": "leave it out: -update compares the files",
@@ -86,6 +85,7 @@ def _parser() -> _Parser:
     replaces = parser.add_mutually_exclusive_group()
     replaces.add_argument("-update", action="store_true")
     replaces.add_argument("-overwrite", action="store_true")
+    replaces.add_argument("-atomic", action="store_true")
     parser.add_argument("-delete", action="store_true")
     parser.add_argument("-i", action="store_true")
     parser.add_argument("-m", type=_positive, default=1)
@@ -194,8 +194,9 @@ def run(words: list[str]) -> int:
         return act(
             _named(sources, target, contents=contents),
             str(target) + ("/" if len(sources) > 1 else ""),
-            update=not asked.overwrite,
+            update=not (asked.overwrite or asked.atomic),
             overwrite=asked.overwrite,
+            atomic=asked.atomic,
             delete=asked.delete,
             exclude_regex=excluded,
             ignore_failures=asked.i,

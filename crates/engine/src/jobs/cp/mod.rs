@@ -14,6 +14,7 @@
 //!
 //! Decision: docs/decisions/copies.md.
 
+mod atomic;
 mod batches;
 mod extras;
 mod listing;
@@ -57,6 +58,10 @@ options! {
         delete: bool = option(
             "off",
             "Remove from the target what the source does not have, once all is copied. Needs one source, which is a directory.",
+        ),
+        atomic: bool = option(
+            "off",
+            "Let the whole copy appear at once, when all of it is there. The target must not exist, on a disk or a mount.",
         ),
         dry_run: bool = option("off", "Say what would be done, a line for each file, and write nothing."),
         filter: Vec<String> = option(
@@ -145,12 +150,30 @@ impl JobKind for CpSpec {
 
     fn run(&self, job: &mut RunningJob<'_>) -> Result<()> {
         self.check()?;
+        match (self.atomic, self.output.local()) {
+            (false, _) => self.copy(job),
+            (true, Some(target)) => atomic::copy(job, self, target),
+            (true, None) => Err(wrong_option(
+                "atomic",
+                "a store gives names to files alone: the target must be on a disk or a mount",
+            )),
+        }
+    }
+
+    fn staged_beside(&self) -> Option<&Location> {
+        self.atomic.then_some(&self.output)
+    }
+}
+
+impl CpSpec {
+    /// Copies all to the target, file by file.
+    fn copy(&self, job: &mut RunningJob<'_>) -> Result<()> {
         let selection = self.selection(job)?;
         let roots = roots::roots(job.store(), &self.inputs, &self.output)?;
         self.check_roots(&roots)?;
         roots::check_apart(job.store(), &roots, &self.listing(job.store(), &selection))?;
         job.take_inputs(&[], None)?;
-        job.watched.recorder().take_over();
+        job.takes_over();
         let mut totals = CopyTotals::default();
         let copied = rounds::copy_all(job, (self, &selection), &roots, &mut totals);
         let done = copied.and_then(|()| match (self.delete, roots.first()) {
@@ -164,9 +187,7 @@ impl JobKind for CpSpec {
             None => Ok(()),
         }
     }
-}
 
-impl CpSpec {
     /// Fails where options make no sense together.
     fn check(&self) -> Result<()> {
         if self.inputs.is_empty() {
@@ -178,6 +199,20 @@ impl CpSpec {
         }
         if self.bandwidth.is_some_and(|limit| limit.0 == 0) {
             return Err(wrong_option("bandwidth", "it must be more than 0"));
+        }
+        for (option, given) in [
+            ("update", self.update),
+            ("overwrite", self.overwrite),
+            ("delete", self.delete),
+        ] {
+            if self.atomic && given {
+                let what = "with --atomic the target is made anew: leave out one of the two";
+                return Err(wrong_option(option, what));
+            }
+        }
+        if self.atomic && self.ignore_failures {
+            let what = "with --atomic all files are copied, or none: leave out one of the two";
+            return Err(wrong_option("ignore_failures", what));
         }
         if self.delete && self.files_from.is_some() {
             let what = "with --files-from the target may have files that are not named";

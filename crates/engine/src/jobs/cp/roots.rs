@@ -92,7 +92,7 @@ fn name_of(from: &Location) -> Result<OsString> {
 }
 
 /// Whether a name means what is in a directory, rather than the directory.
-fn means_contents(named: &Location) -> bool {
+pub(super) fn means_contents(named: &Location) -> bool {
     let bytes = named.as_typed().as_os_str().as_bytes();
     bytes.ends_with(b"/") || bytes.ends_with(b"/.") || bytes == b"." || named.name().is_none()
 }

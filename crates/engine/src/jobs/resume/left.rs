@@ -37,7 +37,7 @@ pub fn clear_left(stores: &Arc<Stores>, folder: &Path, dry_run: bool) -> Result<
         On::Ray => spec.placed(stores, &cwd),
     };
     let made = spec.asked().output;
-    let output = made.map(JobOutput::path);
+    let output = made.map(JobOutput::path).or(spec.kind.staged_beside());
     // Without a place for them, runs of a sort to a stream are where it was begun.
     let spill_dirs = [&spec.common.spill_dir[..], &[cwd]].concat();
     let name = folder.file_name().unwrap_or_default().to_string_lossy();

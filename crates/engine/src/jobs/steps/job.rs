@@ -115,6 +115,17 @@ impl<'a> RunningJob<'a> {
         }
     }
 
+    /// Whether what is there goes with the job.
+    pub(in crate::jobs) fn ownership(&self) -> &Ownership {
+        &self.ownership
+    }
+
+    /// Takes over what a dead job left, if it resumes one.
+    pub(in crate::jobs) fn takes_over(&self) {
+        self.ownership.take_over();
+        self.watched.recorder().take_over();
+    }
+
     /// The report of the job, which ended so.
     pub(in crate::jobs) fn over(mut self, outcome: Result<()>) -> JobReport {
         self.clock.end();

@@ -257,8 +257,7 @@ impl<'env> RunningJob<'env> {
         let home = home_of(store, output.path(), spill_dir);
         clear_published(&**store.disk(), &home, spill_dir, job_id)?;
         end_uploads_to(store, output.path(), output.names_files())?;
-        self.ownership.take_over();
-        self.watched.recorder().take_over();
+        self.takes_over();
         self.report.fill_from(numbers);
         self.report.durable = self.is_durable();
         Ok(true)
