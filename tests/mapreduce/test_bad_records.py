@@ -42,6 +42,48 @@ def test_nothing_of_a_bad_record_counts(tmp_path: Path) -> None:
     assert result.user_counters == {"lines": {"all": 900}, "keys": {"all": 8}}
 
 
+def test_named_outputs_get_nothing_of_a_bad_record(tmp_path: Path) -> None:
+    def setup(context: Context) -> None:
+        context.state.seen = context.output("seen")  # of a handle that is kept, too
+
+    def maps(number: int, context: Context) -> list[tuple[str, int]]:
+        written = ["mapped", number]
+        context.state.seen.write(written)
+        written[0] = "changed"
+        if number % 5 == 0:
+            raise ValueError(number)
+        return [(str(number), number)]
+
+    def reduces(key: str, values: list[int], context: Context) -> list[tuple[str, int]]:
+        context.output("seen").write(["reduced", int(key)])
+        if key == "3":
+            raise ValueError(key)
+        return [(key, sum(values))]
+
+    def teardown(context: Context) -> None:
+        context.output("seen").write([f"end of a {context.kind}", 0])
+
+    job = gm.Job(
+        gm.items(list(range(12))),
+        setup=setup,
+        map=maps,
+        reduce=reduces,
+        teardown=teardown,
+        outputs={"seen": gm.jsonl()},
+        output=gm.kv(tmp_path / "out"),
+        skip_bad=10,
+        split_min="1M",
+        parts=1,
+    )
+    result = job.run(workers=1)
+    assert result.skipped == 4
+    good = [number for number in range(12) if number % 5]
+    mapped = [["mapped", number] for number in good]
+    reduced = [["reduced", number] for number in good if number != 3]
+    ends = [["end of a map", 0], ["end of a reduce", 0]]
+    assert sorted(result.read("seen")) == sorted(mapped + reduced + ends)
+
+
 @pytest.mark.parametrize("allowed", [1, 63, 64, 1000])
 def test_the_first_record_beyond_the_limit_ends_a_task_alone(tmp_path: Path, allowed: int) -> None:
     skipping = Skipping(allowed, str(tmp_path), 0, _files(tmp_path))

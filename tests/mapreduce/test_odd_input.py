@@ -253,7 +253,7 @@ def test_samples_write_to_named_outputs_and_leave_out_bad_records(tmp_path: Path
         partition_by=gm.sampled_ranges(), outputs={"seen": gm.jsonl()}, skip_bad=1,
     )  # fmt: skip
     assert [key for key, _ in result.read()] == [0, 1, 2, 4, 5]
-    assert list(result.read("seen")) == list(range(6))
+    assert list(result.read("seen")) == [0, 1, 2, 4, 5]
 
 
 def test_a_listed_job_at_the_far_end_of_a_chain(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from gristmill.cluster.node_environment import path_on_node
 from gristmill.mapreduce.formats.format import Where
+from gristmill.mapreduce.pickling import as_it_is
 
 __all__ = ["Context", "NamedOutput", "counted", "plain_text", "whole_record"]
 
@@ -25,6 +26,18 @@ class NamedOutput(Protocol):
     def write(self, record: Any) -> None:  # noqa: ANN401 - whatever the format takes
         """Write a record; a tuple of two is a key and its value."""
         ...
+
+
+@dataclass(slots=True, frozen=True)
+class _OfRecord:
+    """A named output that gets what a bad record writes no more than the main one does."""
+
+    _write: Callable[[NamedOutput, Any], None]
+    _output: NamedOutput
+
+    def write(self, record: Any) -> None:  # noqa: ANN401 - whatever the format takes
+        """Write a record; a tuple of two is a key and its value."""
+        self._write(self._output, record)
 
 
 def _nowhere() -> Where:
@@ -75,6 +88,8 @@ class Context:
     _status: str = ""
     _of_record: list[tuple[str, str, int]] | None = None
     """What a record has counted that may turn out to be bad."""
+    _written: list[tuple[NamedOutput, Any]] = field(default_factory=list[tuple[NamedOutput, Any]])
+    # What it has written to named outputs, likewise.
 
     def count(self, group: str, name: str, amount: int = 1) -> None:
         """Add to a counter; the job's result has the sum over all tasks.
@@ -88,14 +103,24 @@ class Context:
         self.counters[group][name] += index(amount)
 
     def begin_record(self) -> None:
-        """Hold back what is counted, until the record is known to be good."""
+        """Hold back what is counted and written, until the record is known to be good."""
         self._of_record = []
 
     def end_record(self, *, good: bool) -> None:
-        """Count what was held back, if it counts."""
+        """Count and write what was held back, if it counts."""
         counted, self._of_record = self._of_record or [], None
+        written, self._written = self._written, []
+        for output, record in written if good else []:
+            output.write(record)
         for group, name, amount in counted if good else []:
             self.counters[group][name] += amount
+
+    def _write(self, output: NamedOutput, record: Any) -> None:  # noqa: ANN401 - as NamedOutput
+        """Write to a named output: of a record that may turn out to be bad, once it is good."""
+        if self._of_record is None:
+            output.write(record)
+        else:
+            self._written.append((output, as_it_is(record)))
 
     def status(self, text: str) -> None:
         """Say what the task does now: shown with the job, and a sign of life in long records."""
@@ -124,7 +149,7 @@ class Context:
             raise KeyError(
                 f"the job has no output {name!r}. What to do: give it, as Job(outputs={{...}})."
             )
-        return self._open_output(name)
+        return _OfRecord(self._write, self._open_output(name))
 
     @property
     def input_file(self) -> str:
@@ -149,7 +174,7 @@ class Context:
 
 @contextmanager
 def whole_record(context: Context | None) -> Generator[None]:
-    """Count what is counted inside only if all of it succeeds.
+    """Count and write what is counted and written inside only if all of it succeeds.
 
     Example:
         >>> from contextlib import suppress
