@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +121,23 @@ def test_an_empty_table_has_the_columns_of_its_schema(form: Any, tmp_path: Path)
     empty = gm.Job(gm.items([]), map=lambda row: [row], output=output).run(workers=1)
     assert empty.to_arrow().schema == schema
     assert list(empty.to_pandas().columns) == ["n", "t"]
+
+
+@pytest.mark.parametrize("form", [gm.parquet, gm.arrow])
+def test_a_table_has_the_types_of_its_schema(form: Any, tmp_path: Path) -> None:
+    schema = pa.schema(
+        {
+            "n": pa.int8(),
+            "none": pa.string(),
+            "word": pa.dictionary(pa.int8(), pa.string()),
+            "map": pa.map_(pa.string(), pa.int64()),
+            "f": pa.float32(),
+            "ns": pa.timestamp("ns"),
+        }
+    )
+    row = {"n": 5, "word": "a", "map": [("x", 1)], "f": 0.1, "ns": datetime(2026, 1, 2)}
+    output = form(tmp_path / "out", schema=schema)
+    result = gm.Job(gm.items([row, {"n": 6}]), map=lambda row: [row], output=output).run(workers=1)
+    assert result.to_arrow().schema == schema
+    assert result.to_arrow().to_pylist() == list(result)
+    assert result.to_pandas()["n"].dtype == "int8"

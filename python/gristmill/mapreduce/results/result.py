@@ -17,7 +17,7 @@ from gristmill import _core
 from gristmill.errors import ours
 from gristmill.locations import is_remote, open_read, size_of
 from gristmill.mapreduce.extras import pandas, polars, pyarrow
-from gristmill.mapreduce.formats.exact_columns import Misfit, inferred
+from gristmill.mapreduce.formats.exact_columns import Misfit, inferred, of_type
 from gristmill.mapreduce.formats.format import Output
 from gristmill.mapreduce.formats.table_writer import to_rows
 from gristmill.names import from_json
@@ -242,17 +242,22 @@ class Result:
         """
         arrow = pyarrow()
         rows = [to_rows(record) for record in self.read(name)]
+        form = self._form(name)
+        schema = getattr(form, "schema", None)
         names = dict.fromkeys(column for row in rows for column in row)
-        if not rows:
-            form = self._form(name)
-            schema = getattr(form, "schema", None)
-            if schema is not None:
-                return schema.empty_table()
+        if schema is not None:
+            names = dict.fromkeys(schema.names)
+        elif not rows:
             names = dict.fromkeys(getattr(form, "columns", None) or ())
         table: dict[str, Any] = {}
         for column in names:
             try:
-                table[column] = inferred([row.get(column) for row in rows])
+                values = [row.get(column) for row in rows]
+                table[column] = (
+                    inferred(values)
+                    if schema is None
+                    else of_type(values, schema.field(column).type)
+                )
             except Misfit as misfit:
                 value = rows[misfit.index][column]
                 raise ValueError(
@@ -261,7 +266,7 @@ class Result:
                     f" {short(value)}, and those before are {misfit.kind}. What to do: use"
                     " read(), or let the job give values of one type."
                 ) from None
-        return arrow.table(table)
+        return arrow.table(table, schema=schema)
 
     def to_pandas(self, name: str | None = None) -> Any:  # noqa: ANN401 - a pandas.DataFrame
         """Return the output as a `pandas.DataFrame`.
