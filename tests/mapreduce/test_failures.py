@@ -309,6 +309,11 @@ def test_a_side_file_that_is_not_there(numbers: Path) -> None:
     failed(of(numbers, files=["none.txt"]), FileNotFoundError)
 
 
+def test_a_side_file_that_is_a_directory(numbers: Path) -> None:
+    said = failed(of(numbers, files=[numbers.parent]), IsADirectoryError)
+    assert "is a directory. What to do: " in str(said)
+
+
 def test_a_damaged_input(tmp_path: Path) -> None:
     import gzip
 

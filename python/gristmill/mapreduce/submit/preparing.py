@@ -181,10 +181,16 @@ def side_files(job: Spec) -> dict[str, str]:
 
     Raises:
         FileNotFoundError: One is not there.
+        IsADirectoryError: One is a directory.
     """
     found: dict[str, str] = {}
     for file in job.files:
         path = Path(as_name(file)).absolute()
+        if path.is_dir():
+            raise IsADirectoryError(
+                f"cannot plan the job: the side file {show_path(path)} is a directory."
+                " What to do: name the files in it, or pack them into one."
+            )
         if not path.is_file():
             raise FileNotFoundError(
                 f"cannot plan the job: the side file {show_path(path)} does not exist."
