@@ -403,6 +403,7 @@ def test_long_lines_of_a_log_are_cut(tmp_path: Path) -> None:
             lambda: gm.Job(gm.items([]), reduce=total, partition_by=gm.ranges([[1]])),
             "a cut of gm.ranges is not a key",
         ),
+        (lambda: gm.text("a", encoding="rot13"), "there is no text encoding 'rot13'"),
         (lambda: gm.csv("a", delimiter=";;"), "a 1-character string"),
         (lambda: gm.parquet("a", codec="bzip2"), "gm.parquet has no codec 'bzip2'"),
         (lambda: gm.arrow("a", codec="gzip"), "gm.arrow has no codec 'gzip'"),

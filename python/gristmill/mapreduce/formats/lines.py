@@ -229,7 +229,7 @@ def decoder(encoding: str, errors: str) -> Callable[[bytes], str]:
     except (LookupError, ValueError):  # the name is unknown, or not one at all
         raise ValueError(
             f"cannot read the options: there is no text encoding {encoding!r}."
-            f" What to do: {_advice(encoding, set(aliases) | set(aliases.values()), 'utf-8')}."
+            f" What to do: {_advice(encoding, _encodings(), 'utf-8')}."
         ) from None
     try:
         codecs.lookup_error(errors)
@@ -249,6 +249,18 @@ def decoder(encoding: str, errors: str) -> Callable[[bytes], str]:
             " What to do: convert the files to UTF-8, for example with iconv."
         )
     return partial(_decode, encoding=encoding, errors=errors)
+
+
+def _encodings() -> set[str]:
+    """The names of encodings whose lines can be told apart: some of Python's are of no text."""
+    return {name for name in {*aliases, *aliases.values()} if _ends_lines(name)}
+
+
+def _ends_lines(encoding: str) -> bool:
+    try:
+        return "\n".encode(encoding) == b"\n"
+    except (LookupError, ValueError):
+        return False
 
 
 def _advice(name: str, known: Iterable[str], example: str) -> str:
