@@ -67,11 +67,20 @@ class Csv(Format):
         check_columns(self, self.columns)
         try:
             self.rows(iter(()))
+            self._check_marks()
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"cannot read the options: {error}. What to do: give gm.csv a delimiter and a"
                 " quotechar of one character each."
             ) from None
+
+    def _check_marks(self) -> None:
+        """Refuse what the `csv` module takes, though no table can be told apart by it."""
+        marks = set[str | None]((self.delimiter, self.quotechar))
+        if None in marks:
+            raise ValueError("quotechar is None")
+        if len(marks | {"\r", "\n"}) < 4:
+            raise ValueError("delimiter and quotechar are not two that end no line")
 
     def plan(self, split_min: int, split_max: int) -> Plan:
         """Cut the files where rows begin; small files share a split."""
@@ -90,8 +99,7 @@ class Csv(Format):
         """Return the delimiter and the quote, if they can be found before a file is decoded."""
         plain = _ASCII_IS_ITSELF.fullmatch(codecs.lookup(self.encoding).name)
         found = (self.delimiter, self.quotechar)
-        distinct = len({*found, "\r", "\n"}) == len(found) + 2
-        return found if plain and distinct and "".join(found).isascii() else None
+        return found if plain and "".join(found).isascii() else None
 
     def _with_header(self, split: Split) -> Split:
         (piece,) = split.what["pieces"]
