@@ -23,6 +23,7 @@ from gristmill.mapreduce.formats.paths import StrPath, as_paths
 from gristmill.mapreduce.formats.plan import Plan, Split, split_bytes
 from gristmill.mapreduce.formats.table_parts import narrower
 from gristmill.mapreduce.formats.table_writer import TableWriter
+from gristmill.mapreduce.shown import shown
 from gristmill.names import show_path
 from gristmill.signatures import known_options
 
@@ -80,6 +81,7 @@ class Parquet(_Tables):
         super().__post_init__()
         _check_codec(self, ("snappy", "zstd", "gzip", "lz4"))
         check_columns(self, self.columns)
+        _check_schema(self, self.schema)
 
     def plan(self, split_min: int, split_max: int) -> Plan:
         """Cut the files between row groups."""
@@ -152,6 +154,7 @@ class Arrow(_Tables):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_codec(self, ("zstd", "lz4"))
+        _check_schema(self, self.schema)
 
     def plan(self, split_min: int, split_max: int) -> Plan:
         """Cut the files between record batches."""
@@ -255,6 +258,14 @@ def arrow(
         '.arrow'
     """
     return Arrow(as_paths(paths), codec, schema, tag=tag)
+
+
+def _check_schema(table: _Tables, schema: Any) -> None:  # noqa: ANN401 - whatever was given
+    if schema is not None and not hasattr(schema, "empty_table"):
+        raise TypeError(
+            f"cannot read the options: of gm.{table.NAME}, schema is {shown(schema)}."
+            " What to do: give a pyarrow.Schema, such as pyarrow.schema({'n': pyarrow.int64()})."
+        )
 
 
 def _parquet_schema(path: str) -> Any:  # noqa: ANN401 - a pyarrow.Schema
