@@ -409,6 +409,10 @@ def test_long_lines_of_a_log_are_cut(tmp_path: Path) -> None:
         (lambda: gm.csv("a", delimiter='"'), "delimiter and quotechar are not two that"),
         (lambda: gm.parquet("a", schema=["n"]), r"of gm.parquet, schema is \['n'\]"),
         (lambda: gm.arrow("a", schema="n"), "of gm.arrow, schema is 'n'"),
+        (
+            lambda: gm.Job(gm.items([]), map=itself, outputs={"odd": gm.tsv("odd/")}),
+            r"the output odd is gm.tsv\('odd/'\), and named outputs are files odd-\* of output=\.",
+        ),
         (lambda: gm.csv("a", delimiter=";;"), "a 1-character string"),
         (lambda: gm.parquet("a", codec="bzip2"), "gm.parquet has no codec 'bzip2'"),
         (lambda: gm.arrow("a", codec="gzip"), "gm.arrow has no codec 'gzip'"),

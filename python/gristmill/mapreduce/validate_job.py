@@ -203,6 +203,11 @@ def _check_outputs(job: Spec) -> None:
                 "take letters and digits, and another name than part",
             )
         _is_a(output, (Output,), f"the output {name}", "an output such as gm.jsonl()")
+        if getattr(output, "paths", ()):
+            raise _wrong(
+                f"the output {name} is {output}, and named outputs are files {name}-* of output=",
+                "leave its path out",
+            )
     names = [Path(as_name(path)).name for path in job.files]
     twice = named_twice(names)
     if twice:
