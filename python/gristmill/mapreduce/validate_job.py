@@ -166,8 +166,10 @@ def _check_cuts(cuts: tuple[Any, ...]) -> None:
     try:
         encoded = list(map(_core.encode_order, cuts))
     except (TypeError, ValueError) as error:
-        what = f"a cut of gm.ranges is not a key: {error}"
-        raise TypeError(_refusal(what, "give keys")) from None
+        what, _, advice = str(error).removesuffix(".").partition(". What to do: ")
+        raise TypeError(
+            _refusal(f"a cut of gm.ranges is not a key: {what}", advice or "give keys")
+        ) from None
     for before, after, cut in zip(encoded, encoded[1:], cuts[1:], strict=False):
         if before >= after:
             raise _wrong(
