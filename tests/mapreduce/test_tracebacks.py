@@ -12,6 +12,7 @@ from tests.mapreduce.harness import gristmill
 
 import gristmill as gm
 from gristmill.mapreduce.formats.format import Input
+from gristmill.mapreduce.worker.failures import user_frames
 
 
 def frames_of(error: BaseException) -> list[str]:
@@ -95,3 +96,11 @@ def test_a_file_that_cannot_be_loaded_shows_the_way_through_its_modules(
         ("helper.py", "line 2"),
         ("deeper.py", "line 2"),
     ]
+
+
+def test_what_stands_around_our_context_managers_is_no_code_of_the_user(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"no parquet")
+    with pytest.raises(ValueError, match="cannot read") as caught:
+        gm.parquet(tmp_path / "a.parquet").plan(1, 1)
+    frames = user_frames(caught.value.__traceback__)
+    assert {Path(frame.filename).name for frame in frames} == {Path(__file__).name}

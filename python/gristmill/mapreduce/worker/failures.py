@@ -7,6 +7,7 @@ the place of trying the rest of its attempts. What may pass by itself (a time-ou
 none, and is tried as often as `--attempts` says.
 """
 
+import contextlib
 import errno
 import json
 import re
@@ -37,6 +38,8 @@ __all__ = [
 
 _PACKAGE = str(Path(__file__).parents[2])
 _FRAMES = 20
+_AROUND = ("<string>", contextlib.__file__)
+"""Where frames stand that are between our own: what dataclasses and context managers add."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +192,8 @@ def renamed(told: Any, names: Mapping[str, str]) -> Any:  # noqa: ANN401 - as JS
 def user_frames(trace: TracebackType | None) -> "list[FrameSummary]":
     """Return the frames of a traceback that are not ours, from the first that is the user's.
 
-    Methods that dataclasses generate for our own classes count as ours.
+    Methods that dataclasses generate for our own classes count as ours, and so does what stands
+    around our own context managers.
     """
     from traceback import extract_tb
 
@@ -199,7 +203,7 @@ def user_frames(trace: TracebackType | None) -> "list[FrameSummary]":
         frame
         for frame, inner in zip(frames, beside, strict=True)
         if not _is_ours(frame)
-        and not (frame.filename == "<string>" and inner is not None and _is_ours(inner))
+        and not (frame.filename in _AROUND and inner is not None and _is_ours(inner))
     ]
 
 
