@@ -68,7 +68,7 @@ def _made(name: str, spec: object, skip_none: object) -> Aggregate:
 
 
 def sum(*, skip_none: bool = False) -> Aggregate:  # noqa: A001 - as the builtin that it stands for
-    """Add up the values of a key: ints without limit, floats exactly (rounded once, at the end).
+    """Add up the values of a key: ints of up to 255 bytes, floats exactly (rounded at the end).
 
     With `skip_none=True` values that are `None` are passed over, as in all reductions here.
     Numbers of numpy count as Python's. Of other types, such as `Decimal`, a value is refused, since

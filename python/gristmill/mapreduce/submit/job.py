@@ -60,7 +60,7 @@ class Job(Spec):
             `gm.sampled_ranges()`, or a function of the key (with `group_by`, of what that
             returned) and the number of partitions.
         parts: How many partitions, each a file of the output. By default one for each 256 MB of
-            input; where user code reduces, one for each 4 MiB up to 32, so that several workers
+            input; where user code reduces, one for each MiB up to 32, so that several workers
             reduce.
         output: Where to write, such as `gm.tsv("counts/")`: a directory, which is made.
         outputs: More outputs, by names: `{"errors": gm.jsonl()}` are the files `errors-*` in the

@@ -43,7 +43,7 @@ def run_all(jobs: Iterable[Job], **options: Unpack[RunOptions]) -> list[Result]:
 
     Args:
         jobs: Each with an output of its own.
-        options: Those of `Job.run`.
+        options: Those of `Job.run`, but for `progress`: nothing is drawn.
 
     Returns:
         The results, in the order of the jobs.
