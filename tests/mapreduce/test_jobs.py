@@ -432,3 +432,16 @@ def test_a_bar_for_long_jobs(tmp_path: Path) -> None:
         f"job = gm.Job(gm.items([1]), output=gm.jsonl({str(tmp_path / 'fast')!r}))\n"
     )
     assert on_a_terminal("run", tmp_path / "fast.py") == ""
+
+
+def test_memory_that_is_too_small_for_each_of_several_jobs(tmp_path: Path) -> None:
+    jobs = [
+        gm.Job(gm.items([("a", 1)]), reduce=gm.sum(), output=gm.kv(tmp_path / name))
+        for name in "abc"
+    ]
+    with pytest.raises(MemoryError, match="What to do: give memory=") as caught:
+        gm.run_all(jobs, workers=3, memory="12M")
+    assert caught.value.__notes__ == [
+        "3 jobs run at once, and share what gm.run_all is given: give it memory= for 3 such jobs,"
+        " or fewer workers=."
+    ]

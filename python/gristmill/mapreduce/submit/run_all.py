@@ -144,6 +144,7 @@ class _Crowd:
     def __init__(self, jobs: list[Job], options: Options, at_once: int) -> None:
         self._jobs = jobs
         self._options = options
+        self._at_once = at_once
         self._slots = threading.Semaphore(at_once)
         self._stopped = threading.Event()
         self._futures: dict[int, Future[Result]] = {}
@@ -190,5 +191,10 @@ class _Crowd:
         except BaseException as error:
             if not self._stopped.is_set():
                 self._failure = error  # the others end because of it
+                if isinstance(error, MemoryError) and self._at_once > 1:
+                    error.add_note(
+                        f"{self._at_once} jobs run at once, and share what gm.run_all is given:"
+                        f" give it memory= for {self._at_once} such jobs, or fewer workers=."
+                    )
             self._stopped.set()
             raise
