@@ -1,6 +1,7 @@
 """Bad records: how many the job allows, what of them counts, and what they cost."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,6 +83,62 @@ def test_named_outputs_get_nothing_of_a_bad_record(tmp_path: Path) -> None:
     reduced = [["reduced", number] for number in good if number != 3]
     ends = [["end of a map", 0], ["end of a reduce", 0]]
     assert sorted(result.read("seen")) == sorted(mapped + reduced + ends)
+
+
+def _least(key: str, values: list[int]) -> list[tuple[str, int]]:
+    return [(key, min(values))]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"sort_by": lambda _key, value: 1 // (value - 3)},
+        {"sort_by": lambda _key, value: object() if value == 3 else value},
+        {"group_by": lambda key: key[0] if key != "k3" else {}},
+        {"partition_by": lambda key, parts: parts if key == "k3" else 0},
+        {"partition_by": lambda key, _parts: {"k3": 1 / 2}.get(key, 0)},
+    ],
+)
+def test_functions_of_keys_make_a_record_bad_too(more: dict[str, Any], tmp_path: Path) -> None:
+    pairs = [(f"k{number}", number) for number in range(6)]
+    job = gm.Job(
+        gm.items(pairs), reduce=_least, output=gm.kv(tmp_path / "out"), skip_bad=1, parts=2, **more
+    )
+    result = job.run(workers=1)
+    assert result.skipped == 1
+    values = {value for _, value in result}
+    assert 3 not in values
+    assert values == ({0} if "group_by" in more else {0, 1, 2, 4, 5})
+
+
+def test_what_the_output_cannot_take_is_left_out(tmp_path: Path) -> None:
+    job = gm.Job(
+        gm.items([1, {2}, 3]),
+        map=lambda record: [record],
+        output=gm.jsonl(tmp_path / "mapped"),
+        skip_bad=1,
+    )
+    assert list(job.run(workers=1)) == [1, 3]
+    pairs = [("a", 1), ("b", 2)]
+    reduced = gm.Job(
+        gm.items(pairs),
+        reduce=lambda key, _values: [{"a"} if key == "a" else key],
+        output=gm.jsonl(tmp_path / "reduced"),
+        skip_bad=1,
+    )
+    assert list(reduced.run(workers=1)) == ["b"]
+
+
+def test_of_several_records_of_one_some_may_be_written(tmp_path: Path) -> None:
+    """So they are not left out, and the error says which key it was."""
+    job = gm.Job(
+        gm.items([("a", 1)]),
+        reduce=lambda _key, _values: [1, {2}],
+        output=gm.jsonl(tmp_path / "out"),
+        skip_bad=1,
+    )
+    with pytest.raises(ValueError, match="key 'a'"):
+        job.run(workers=1)
 
 
 @pytest.mark.parametrize("allowed", [1, 63, 64, 1000])

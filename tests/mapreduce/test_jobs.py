@@ -206,6 +206,13 @@ def test_what_is_no_record(tmp_path: Path, source: Any, content: str) -> None:
 # --- chains, and jobs side by side ---
 
 
+def test_named_outputs_of_a_chain_need_an_output_that_stays(tmp_path: Path) -> None:
+    first = gm.Job(gm.items([("a", 1)]), map=itself, outputs={"x": gm.jsonl(), "y": gm.tsv()})
+    job = first.then(map=itself, output=gm.kv(tmp_path / "out"))
+    with pytest.raises(ValueError, match=r"its named outputs \(x, y\) are files of that"):
+        job.run(workers=1)
+
+
 def by_count(pair: tuple[str, int]) -> Iterator[tuple[int, str]]:
     yield pair[1], pair[0]
 

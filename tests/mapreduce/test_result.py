@@ -141,3 +141,10 @@ def test_a_table_has_the_types_of_its_schema(form: Any, tmp_path: Path) -> None:
     assert result.to_arrow().schema == schema
     assert result.to_arrow().to_pylist() == list(result)
     assert result.to_pandas()["n"].dtype == "int8"
+
+
+def test_a_record_that_cannot_be_read_is_named_with_its_file(tmp_path: Path) -> None:
+    job = gm.Job(gm.items([0]), map=lambda _: [(b"\xff", 1)], output=gm.tsv(tmp_path / "out"))
+    result = job.run(workers=1)
+    with pytest.raises(ValueError, match=r"cannot read the output of job .*\(file .*part-m-00000"):
+        list(result)

@@ -140,13 +140,14 @@ def top(n: int, *, skip_none: bool = False) -> Aggregate:
         >>> top(3).spec
         '{"top": 3}'
     """
-    if not isinstance(n, int):  # pyright: ignore[reportUnnecessaryIsInstance] - not all check
+    if isinstance(n, bool) or not isinstance(n, int):  # pyright: ignore[reportUnnecessaryIsInstance] - not all check
         raise TypeError(
             f"cannot make gm.top({n!r}): it takes a whole number. What to do: give for example 10."
         )
-    if n < 1:
+    if not 1 <= n < 1 << 63:
         raise ValueError(
-            f"cannot make gm.top({n}): it keeps at least one. What to do: give n >= 1."
+            f"cannot make gm.top({n}): it keeps at least one, and less than 2 to the power of 63."
+            " What to do: give for example 10."
         )
     return _made("top", {"top": n}, skip_none)
 

@@ -4,6 +4,8 @@ one job   ──▶ its page            ID.html
 two jobs  ──▶ both on one page    ID-and-ID.html
 """
 
+import os
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -59,8 +61,16 @@ def report(job_id: str, other_id: str | None, output: Path | None) -> int:
         what = f"{show_path(path)}: the directory {show_path(path.parent)} does not exist"
         fail("report", f"cannot write {what}. What to do: make it, or name another file with -o.")
         return FAILED
-    console.say(str(path))
+    if not _is_stdout(path):
+        console.say(str(path))
     return DONE
+
+
+def _is_stdout(path: Path) -> bool:
+    """Whether a name such as /dev/stdout leads there: what is said would be written over it."""
+    with suppress(OSError):
+        return os.path.samestat(path.stat(), os.fstat(1))
+    return False
 
 
 def _page(folder: Path, other: Path | None) -> str:

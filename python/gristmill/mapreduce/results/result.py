@@ -18,7 +18,7 @@ from gristmill.errors import ours
 from gristmill.locations import is_remote, open_read, size_of
 from gristmill.mapreduce.extras import pandas, polars, pyarrow
 from gristmill.mapreduce.formats.exact_columns import Misfit, inferred, of_type
-from gristmill.mapreduce.formats.format import Output
+from gristmill.mapreduce.formats.format import BadRecord, Output
 from gristmill.mapreduce.formats.table_writer import to_rows
 from gristmill.names import from_json
 from gristmill.report import JobReport
@@ -159,8 +159,14 @@ class Result:
 
     def _records(self, form: Output, parts: list[Part]) -> Iterator[Any]:
         for part in parts:
-            # Once more: reading the files before it may have taken hours.
-            yield from form.open_file(self._check(part))
+            path = self._check(part)  # once more: reading the files before it may have taken hours
+            try:
+                yield from form.open_file(path)
+            except BadRecord as error:
+                said = f"cannot read the output of job {self.report.job_id}: {error.what}"
+                advice = f" What to do: {error.advice}." if error.advice else ""
+                message = f"{said} (file {path}).{advice}"
+                raise ours(ValueError(message), "bad_input") from error
 
     def _check_job(self) -> None:
         """Refuse an output that another job has written since; only its `_SUCCESS` says so."""

@@ -46,7 +46,7 @@ class Chain:
         """Return the chain that ends with a job, which may be its only one.
 
         Raises:
-            ValueError: The job has no output.
+            ValueError: The job has no output; one before it has named outputs, and no other.
         """
         if job.output is None:
             raise ValueError(
@@ -62,6 +62,14 @@ class Chain:
             kv(f"{beside}/{number}") if one.output is None else _normal(one.output)
             for number, one in enumerate(given)
         ]
+        for one in given:
+            if one.output is None and one.outputs:
+                named = ", ".join(one.outputs)
+                raise ValueError(
+                    f"cannot run {one.name}: it has no output that stays, and its named outputs"
+                    f" ({named}) are files of that. What to do: give it output=, such as"
+                    ' gm.kv("between/").'
+                )
         kept = tuple(one.output is None for one in given)
         return cls(_linked(given, outputs), kept, folder)
 

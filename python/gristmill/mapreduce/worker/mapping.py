@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from operator import index
 from reprlib import repr as short
 from typing import Any
 
@@ -160,13 +161,33 @@ class Mapper:
                     pairs = list(map(as_it_is, function(record)))
                     if self.keyed:
                         _check_pairs(pairs, self.aggregate)
+                        self._check_keys(pairs)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code
                 self._leave_out(skipping, self.reader.raw(), error)
                 continue
             try:
                 self.consume(pairs)
             except Exception as error:
-                raise TaskFailure(self._failure(error, record)) from error
+                if len(pairs) != 1 or self.keyed or not isinstance(error, BadRecord):
+                    raise TaskFailure(self._failure(error, record)) from error
+                self._leave_out(skipping, self.reader.raw(), error)  # its only one is not written
+
+    def _check_keys(self, pairs: list[Any]) -> None:
+        """Call the functions that the collector calls with what the map gives."""
+        group_by, sort_by = self.key_functions.get("group_by"), self.key_functions.get("sort_by")
+        partition = self.key_functions.get("partition_by")
+        for key, value in pairs:
+            grouped = key if group_by is None else group_by(key)
+            _core.encode_key(grouped)
+            if sort_by is not None:
+                _core.encode_order(sort_by(key, value))
+            if partition is not None and self.context is not None:
+                chosen, parts = partition(grouped, self.context.partitions), self.context.partitions
+                if not 0 <= index(chosen) < parts:
+                    raise ContractError(
+                        f"for the key {shown(grouped)} the partitioner returned {shown(chosen)}",
+                        f"let it return a number from 0 to {parts - 1}",
+                    )
 
     def _leave_out(
         self, skipping: Skipping, record: object, error: BaseException, *, misread: bool = False

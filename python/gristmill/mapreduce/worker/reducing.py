@@ -99,13 +99,24 @@ class Reducer:
                 with whole_record(self.context):
                     records = list(map(as_it_is, reduce(key, watch.over(values))))
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's code
-                try:
-                    skipping.leave_out(None, {"key": key}, error)
-                except TooManyBad as many:
-                    failure = describe(error, doing=doing, key=key, has_key=True, more=str(many))
-                    raise TaskFailure(failure) from many
+                _leave_out(skipping, key, error, doing)
                 continue
-            self.consume(records)
+            try:
+                self.consume(records)
+            except Exception as error:
+                if len(records) != 1 or not isinstance(error, BadRecord):
+                    raise TaskFailure(
+                        describe(error, doing=doing, key=key, has_key=True)
+                    ) from error
+                _leave_out(skipping, key, error, doing)  # its only one is not written
+
+
+def _leave_out(skipping: Skipping, key: object, error: BaseException, doing: str) -> None:
+    try:
+        skipping.leave_out(None, {"key": key}, error)
+    except TooManyBad as many:
+        failure = describe(error, doing=doing, key=key, has_key=True, more=str(many))
+        raise TaskFailure(failure) from many
 
 
 def of_pairs(error: BaseException) -> str:
