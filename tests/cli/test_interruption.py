@@ -71,6 +71,20 @@ def test_a_cancelled_job_reports_too(much_data: Path, tmp_path: Path) -> None:
     assert (found["status"], found["error"]["kind"]) == ("cancelled", "cancelled")
 
 
+def test_a_command_that_has_no_job_yet_reports_too(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    (tmp_path / "job.py").write_text(
+        f"import pathlib, time\npathlib.Path({str(begun)!r}).touch()\ntime.sleep(60)\n"
+    )
+    process = start("run", tmp_path / "job.py", "--json")
+    while not begun.exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    done = end(process)
+    found = only_object(done.stdout)
+    assert (done.status, found["status"], found["error"]["kind"]) == (130, "cancelled", "cancelled")
+
+
 def test_an_impatient_user(much_data: Path, tmp_path: Path) -> None:
     """A second and a third Ctrl-C do not break off the cleaning up."""
     out = tmp_path / "out"

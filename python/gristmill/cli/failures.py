@@ -9,6 +9,7 @@ here; its report says all that this file would (runner.py).
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from signal import SIGHUP, SIGINT, SIGTERM
 
 import click
 
@@ -131,8 +132,10 @@ def put_failure(arguments: Sequence[str], code: int) -> None:
     if code == DONE or console.has_printed() or not {"--json", "-json"} & set(words):
         return
     if "grep" not in words[:1]:
-        error = {"message": _said[-1] if _said else ""}
-        console.put(to_json({"status": "failed", "exit_code": code, "error": error}))
+        status, error = "failed", {"message": _said[-1] if _said else ""}
+        if code in map(exit_code, (SIGHUP, SIGINT, SIGTERM)):  # there was no job yet that says it
+            status, error = "cancelled", {"kind": "cancelled", "message": "it was told to stop."}
+        console.put(to_json({"status": status, "exit_code": code, "error": error}))
 
 
 _NAMED = r"(cannot [^:]*: )([a-z][a-z_]*)(?=: | is | must )"

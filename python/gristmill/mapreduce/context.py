@@ -87,7 +87,7 @@ class Context:
     _tell: Callable[[str], None] = _quiet
     _status: str = ""
     _of_record: list[tuple[str, str, int]] | None = None
-    """What a record has counted that may turn out to be bad."""
+    # What a record has counted that may turn out to be bad.
     _written: list[tuple[NamedOutput, Any]] = field(default_factory=list[tuple[NamedOutput, Any]])
     # What it has written to named outputs, likewise.
 
