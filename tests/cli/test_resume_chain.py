@@ -47,6 +47,7 @@ def test_killed_in_each_of_its_jobs(
     (listed,) = [one for one in json.loads(run("jobs", "--json").stdout) if one["resumable"]]
     told = run("jobs", "show", listed["job_id"]).stdout
     assert "resumes the chain" in told
+    assert "  job 1 of the chain" in run("jobs").stdout
     assert not (bench / "out").exists()
     monkeypatch.delenv("OF_THE_FIRST")  # jobs behind the dead one have it from the first process
     monkeypatch.chdir(home)

@@ -16,13 +16,14 @@ import os
 import re
 import shutil
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from gristmill.history.model import JobHistory
 
-__all__ = ["BEGUN", "DEFINITION", "ChainFolder", "dead_chain_of", "locked"]
+__all__ = ["BEGUN", "DEFINITION", "ChainFolder", "dead_chain_of", "locked", "named_places"]
 
 DEFINITION = "definition"
 BEGUN = "begun"
@@ -65,6 +66,16 @@ class ChainFolder:
             return None
         return file
 
+    def names(self, place: str) -> str:
+        """Return a place as people know it: what a job keeps for the next one has no name.
+
+        Example:
+            >>> ChainFolder(Path("/data/.out.job_1"), "", 2).names("/data/.out.job_1/0")
+            'job 1 of the chain'
+        """
+        inner = place.removeprefix(f"{self.path}/")
+        return f"job {int(inner) + 1} of the chain" if inner.isdecimal() else place
+
     def is_there(self) -> bool:
         """Whether the definition is what it was."""
         file = self.definition()
@@ -105,6 +116,12 @@ def _has_hash(file: IO[bytes], sha256: str) -> bool:
     found = hashlib.sha256(file.read()).hexdigest()
     file.seek(0)
     return found == sha256
+
+
+def named_places(history: JobHistory, places: Iterable[str]) -> list[str]:
+    """Return inputs or outputs of a job as people know them."""
+    chain = ChainFolder.named_by(history)
+    return [place if chain is None else chain.names(place) for place in places]
 
 
 def dead_chain_of(history: JobHistory) -> ChainFolder | None:

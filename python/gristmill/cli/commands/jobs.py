@@ -26,7 +26,7 @@ from gristmill.cli.groups import CommandGroup
 from gristmill.cli.render.job_shown import began, few, printable, shown
 from gristmill.history import Follower, JobHistory, find_job, job_folders, load
 from gristmill.history.brief import load_brief
-from gristmill.history.chains import dead_chain_of
+from gristmill.history.chains import dead_chain_of, named_places
 from gristmill.history.home import EVENTS, NoSuchJobError, newest_first, without_history
 from gristmill.history.limits import uses
 from gristmill.history.logs import printed
@@ -319,8 +319,8 @@ def _line(folder: Path, history: JobHistory | str) -> list[str]:
         began(history),
         show_seconds(history.wall_s),
         show_bytes(history.work_bytes) if report else "",
-        few(history.inputs, 1),
-        printable(history.output),
+        few(named_places(history, history.inputs), 1),
+        *map(printable, named_places(history, [history.output])),
     ]
 
 

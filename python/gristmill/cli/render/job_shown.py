@@ -8,7 +8,7 @@ from datetime import datetime
 
 from gristmill.cli.render.node_lines import node_lines
 from gristmill.history import JobHistory
-from gristmill.history.chains import dead_chain_of
+from gristmill.history.chains import dead_chain_of, named_places
 from gristmill.history.limits import named_uses
 from gristmill.history.model import Attempt
 from gristmill.history.page.page_data import in_processes, read_of
@@ -139,8 +139,8 @@ def _what_it_was(history: JobHistory) -> list[str]:
         "name": history.name,
         "command": " ".join(map(quote, history.argv)),
         "directory": f"{history.cwd}{host}" if history.cwd else "",
-        "inputs": few(history.inputs, _INPUTS_MAX),
-        "output": history.output,
+        "inputs": few(named_places(history, history.inputs), _INPUTS_MAX),
+        "output": "".join(named_places(history, [history.output])),
         "options": ", ".join(
             name if value is True else f"{name} {_option(value)}"
             for name, value in history.other_options().items()

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
+from gristmill.history.chains import named_places
 from gristmill.history.model import Attempt, JobHistory, Sample
 from gristmill.history.proof import proved
 from gristmill.names import quote
@@ -59,7 +60,7 @@ def head_and_tail(text: str) -> tuple[str, str]:
 
 def facts_of(history: JobHistory) -> list[tuple[str, str]]:
     """What the user asked for, and where: what is not known is left out."""
-    inputs = history.inputs[:_INPUTS_MAX]
+    inputs = named_places(history, history.inputs[:_INPUTS_MAX])
     if len(history.inputs) > _INPUTS_MAX:
         inputs.append(f"and {len(history.inputs) - _INPUTS_MAX:,} more")
     facts = [
@@ -67,7 +68,7 @@ def facts_of(history: JobHistory) -> list[tuple[str, str]]:
         ("Directory", history.cwd),
         ("Host", history.host),
         ("Inputs", ", ".join(inputs)),
-        ("Output", history.output),
+        ("Output", "".join(named_places(history, [history.output]))),
     ]
     return [(name, value) for name, value in facts if value]
 
