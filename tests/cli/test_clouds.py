@@ -20,6 +20,9 @@ from .resuming import Tree, killed_in_a_store
 
 KILLS = 2
 
+#: Files that the store copied, their bytes, and those of them that are not proved.
+IN_STORE = ("STORE_COPIES", "STORE_COPIED_BYTES", "STORE_COPIES_UNPROVED")
+
 
 @pytest.fixture(scope="module")
 def gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
@@ -103,6 +106,28 @@ def test_a_tree_there_and_back(bucket: CloudBucket) -> None:
     run("cp", "tree/", bucket.url("tree"), "--update", "--delete")
     run("cp", bucket.url("tree"), "again")
     assert whole_tree(Path("again/tree")) == whole_tree(Path("tree"))
+    assert bucket.uploads() == []
+
+
+def test_the_store_copies_its_own(bucket: CloudBucket) -> None:
+    names = ("long", "a b/ü+%#?&=")
+    for name in names:
+        Path("tree", name).parent.mkdir(parents=True, exist_ok=True)
+        Path("tree", name).write_bytes(random.randbytes(20_000_000))
+    run("cp", "tree/", bucket.url("tree"))
+    words = ("cp", bucket.url("tree/"), bucket.url("copy"))
+    done = report(*words, "--manifest", "made")
+    is_proved = bucket.cloud.name == "gcs"
+    unproved = 0 if is_proved else len(names)
+    counted = {name: done["counters"].get(name, 0) for name in IN_STORE}
+    assert counted == dict(zip(IN_STORE, (2, 40_000_000, unproved), strict=True))
+    assert any("gives no checksum" in said for said in done["warnings"]) is not is_proved
+    assert ("null" in Path("made").read_text()) is not is_proved
+    run("cp", bucket.url("copy/"), "back", "--verify")
+    assert whole_tree(Path("back")) == whole_tree(Path("tree"))
+    # With --verify the bytes come here, and all is proved.
+    done = report(*words, "--overwrite", "--verify")
+    assert (done["counters"]["COPY"], done["counters"].get("STORE_COPIES")) == (2, None)
     assert bucket.uploads() == []
 
 

@@ -54,6 +54,9 @@ COUNTERS = {
         "COPIED_LINKS": "Symbolic links that were made, or were there already.",
         "SKIPPED_LINKS": "Symbolic links that were left out.",
         "DELETED_FILES": "Names that `--delete` removed; a directory counts once.",
+        "STORE_COPIES": "Those of the copied files that their store copied by itself.",
+        "STORE_COPIED_BYTES": "Their bytes: these did not come to this machine.",
+        "STORE_COPIES_UNPROVED": "Those of them whose bytes the store did not compare.",
         "COPY_STREAMS": (
             "Files that a process copied at once as its last task ended, as many as it found to be"
             " best until then."

@@ -53,7 +53,7 @@ use self::hdfs::HadoopFileSystem;
 use self::io::window::WindowMemory;
 use self::mounts::SharedMount;
 use self::objects::part_uploader::PartUploader;
-use self::objects::{KeptPart, Object, Upload};
+use self::objects::{KeptPart, Object, Passed, StoreCopies, StoreCopy, Upload};
 pub use self::private::folder::LOCK;
 use gristmill_base::error::{Error, Result};
 pub use gristmill_base::sys::BLOCK_BYTES;
@@ -235,9 +235,19 @@ pub trait Publisher: OutputStore {
         Err(Error::bug("write a file", "its place keeps no versions").with_path(path))
     }
 
-    /// Makes a file of another one of this place, which is that version, without its bytes coming here; says what is known of it once
-    /// the place has said that both have the same bytes. Nothing where it does not.
-    fn copy(&self, _from: &Path, _found: &Stat, _to: &Path) -> Result<Option<Object>> {
+    /// How the place makes one of its files of another, without the bytes coming here; nothing where it does not. Nothing is asked.
+    fn copies(&self, _from: &Path, _to: &Path) -> Option<StoreCopies> {
+        None
+    }
+
+    /// Makes a file of another one, which was found so, in that way; parts of it on their way are among those that are sent. Nothing
+    /// where it cannot, or where it should say of both that they have the same bytes, and does not.
+    fn copy(
+        &self,
+        _files: (&Path, &Stat, &Path),
+        _sending: Option<&Arc<PartUploader>>,
+        _passed: Passed<'_>,
+    ) -> Result<Option<StoreCopy>> {
         Ok(None)
     }
 

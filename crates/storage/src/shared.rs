@@ -193,6 +193,7 @@ impl RenameStore for SharedDisk {
                 modified_ns: state.modified_ns,
                 version: format!("{:x}", state.bytes),
                 crc: None,
+                sum: None,
             },
         }))
     }

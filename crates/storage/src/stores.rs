@@ -18,6 +18,7 @@ use super::io::at_once::at_once;
 use super::kinds::{KINDS, kind_of};
 use super::location::Location;
 use super::net::requests::Requests;
+use super::objects::StoreCopies;
 use super::options::StoreOptions;
 use super::shared::{SharedDisk, SharedOutputs};
 use super::store_kind::{ReadVariable, StoreSetup};
@@ -250,14 +251,12 @@ impl Stores {
         self.resolve(location).ok()?.0.publisher()
     }
 
-    /// The same of a location, if the other one is in the same store.
-    pub fn publisher_of_both(
-        &self,
-        location: &Location,
-        other: &Location,
-    ) -> Option<&dyn Publisher> {
-        let (store, of_other) = (self.resolve(location).ok()?.0, self.resolve(other).ok()?.0);
-        std::ptr::addr_eq(store, of_other).then(|| store.publisher())?
+    /// The same of two locations, if their store makes copies of its own files; and how.
+    pub fn copier(&self, from: &Location, to: &Location) -> Option<(&dyn Publisher, StoreCopies)> {
+        let (source, path) = self.resolve(from).ok()?;
+        let (target, target_path) = self.resolve(to).ok()?;
+        let publisher = std::ptr::addr_eq(source, target).then(|| source.publisher())??;
+        Some((publisher, publisher.copies(path, target_path)?))
     }
 
     /// [`stat`](super::Store::stat) of a location.

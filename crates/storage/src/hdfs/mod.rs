@@ -205,6 +205,7 @@ impl RenameStore for Hdfs {
                 modified_ns: i128::from(status.modification_time) * 1_000_000,
                 version: version_of(&status),
                 crc: None,
+                sum: None,
             },
         }))
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use http::HeaderMap;
 
 use super::retry::{failed, mixed, throttled};
-use super::{KeptPart, Object, Objects, Page, Part, Upload, UploadPart};
+use super::{KeptPart, Object, Objects, Page, Part, SourceRange, StoreCopies, Upload, UploadPart};
 use crate::forward::forward;
 use crate::version::ReadVersion;
 use gristmill_base::error::{Error, Kind, Result};
@@ -148,7 +148,8 @@ impl<O: Objects> Objects for Unreliable<O> {
         get(version: &ReadVersion, buffer: &mut [u8], offset: u64) -> Result<usize>, "read the input";
         delete() -> Result<()>, "remove";
         put(object: &Part) -> Result<()>, "write the output";
-        copy(source: &Object, to: &Path) -> Result<bool>, "copy a file";
+        copy(source: &Object, to: &Path, token: Option<&str>) -> Result<Option<String>>, "copy a file";
+        copy_part(id: &str, number: u32, of: SourceRange<'_>) -> Result<UploadPart>, "copy a file";
         begin() -> Result<String>, "create the output";
         put_part(id: &str, number: u32, part: &Part) -> Result<UploadPart>, "write the output";
         parts(id: &str) -> Result<Option<Vec<KeptPart>>>, "look at an upload";
@@ -169,6 +170,16 @@ impl<O: Objects> Objects for Unreliable<O> {
             let mut page = self.inner.list_after(directory, name)?;
             page.iter_mut().for_each(|page| self.keep_back(page));
             Ok(page)
+        })
+    }
+
+    fn copies(&self, from: &Path, to: &Path) -> Option<StoreCopies> {
+        self.inner.copies(from, to)
+    }
+
+    fn complete_copy(&self, upload: &Upload, source: &Object) -> Result<()> {
+        self.request("publish the output", upload.path.as_typed(), || {
+            self.inner.complete_copy(upload, source)
         })
     }
 

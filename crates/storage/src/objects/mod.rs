@@ -13,6 +13,8 @@
 
 pub mod azure;
 mod call;
+mod copies;
+mod copy_within;
 pub mod directory;
 pub mod faults;
 pub mod gcs;
@@ -39,9 +41,11 @@ use super::{
     Store, WriteFile,
 };
 use crate::io::window::WindowMemory;
+pub use copies::{Passed, SourceRange, StoreCopies, StoreCopy};
 use faults::{Faults, Unreliable};
-use gristmill_base::error::Result;
+use gristmill_base::error::{Error, Result};
 use listing::Guessing;
+use part_uploader::PartUploader;
 use retry::Retried;
 pub use upload::{KeptPart, Part, Upload, UploadPart};
 use writer::UploadWriter;
@@ -102,6 +106,8 @@ pub struct Object {
     pub version: String,
     /// The CRC-32 of its bytes, where the store has it. (Else the ETag of what was uploaded follows from those of its parts.)
     pub crc: Option<u32>,
+    /// A sum of its bytes that the store has taken itself: all that it takes are of one kind.
+    pub sum: Option<String>,
 }
 
 /// A page of a listing.
@@ -149,10 +155,31 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
         self.complete(&Upload { path, id, parts })
     }
 
-    /// Makes an object of another one, as long as that is this one, in the place of one that is there. False where the store has no
-    /// such request.
-    fn copy(&self, _from: &Path, _source: &Object, _to: &Path) -> Result<bool> {
-        Ok(false)
+    /// How the store makes one object of another, without its bytes coming here; nothing where it does not. No request.
+    fn copies(&self, _from: &Path, _to: &Path) -> Option<StoreCopies> {
+        None
+    }
+
+    /// Makes an object of another one, as long as that is this one, in the place of one that is there; or a step of that, and the
+    /// token of the next.
+    fn copy(
+        &self,
+        _from: &Path,
+        _source: &Object,
+        to: &Path,
+        _token: Option<&str>,
+    ) -> Result<Option<String>> {
+        Err(no_copies(to))
+    }
+
+    /// Makes a range of an object a part of an upload, as long as it is this object.
+    fn copy_part(&self, to: &Path, _id: &str, _n: u32, _of: SourceRange<'_>) -> Result<UploadPart> {
+        Err(no_copies(to))
+    }
+
+    /// [`complete`](Self::complete) of an upload whose parts are all of an object.
+    fn complete_copy(&self, upload: &Upload, _source: &Object) -> Result<()> {
+        self.complete(upload)
     }
 
     /// Begins an upload, and gives its name.
@@ -194,25 +221,11 @@ pub struct ObjectStore {
     guessing: Arc<Guessing>,
 }
 
+fn no_copies(path: &Path) -> Error {
+    Error::bug("copy a file", "its store makes no copies").with_path(path)
+}
+
 impl Object {
-    /// Whether it says what its bytes are: by their CRC, or an ETag that is their MD5.
-    fn bytes_are_known(&self) -> bool {
-        self.crc.is_some() || self.is_md5()
-    }
-
-    fn is_md5(&self) -> bool {
-        self.version.len() == 32 && self.version.bytes().all(|byte| byte.is_ascii_hexdigit())
-    }
-
-    /// Whether both say that they have the same bytes.
-    fn has_bytes_of(&self, other: &Object) -> bool {
-        let is_same = match (self.crc, other.crc) {
-            (Some(crc), Some(of_other)) => crc == of_other,
-            _ => self.is_md5() && self.version == other.version,
-        };
-        is_same && self.bytes == other.bytes
-    }
-
     /// The same in the words of all stores.
     pub fn stat(&self) -> Stat {
         Stat {
@@ -388,17 +401,17 @@ impl Publisher for ObjectStore {
         self.objects.put(path, &object)
     }
 
-    fn copy(&self, from: &Path, found: &Stat, to: &Path) -> Result<Option<Object>> {
-        let source = self.objects.head(from)?;
-        let is_it = |source: &Object| source.stat().identity == found.identity;
-        let Some(source) = source.filter(|source| is_it(source) && source.bytes_are_known()) else {
-            return Ok(None);
-        };
-        if !self.objects.copy(from, &source, to)? {
-            return Ok(None);
-        }
-        let made = self.objects.head(to)?;
-        Ok(made.filter(|made| made.has_bytes_of(&source)))
+    fn copies(&self, from: &Path, to: &Path) -> Option<StoreCopies> {
+        self.objects.copies(from, to)
+    }
+
+    fn copy(
+        &self,
+        files: (&Path, &Stat, &Path),
+        sending: Option<&Arc<PartUploader>>,
+        passed: Passed<'_>,
+    ) -> Result<Option<StoreCopy>> {
+        copy_within::copy(&self.objects, files, sending, passed)
     }
 
     fn complete(&self, upload: &Upload) -> Result<()> {

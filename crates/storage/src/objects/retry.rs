@@ -26,7 +26,7 @@ use std::time::{Duration, Instant, SystemTime};
 use chrono::DateTime;
 use http::HeaderMap;
 
-use super::{KeptPart, Object, Objects, Page, Part, Upload, UploadPart};
+use super::{KeptPart, Object, Objects, Page, Part, SourceRange, StoreCopies, Upload, UploadPart};
 use crate::forward::forward;
 use crate::io::window::WindowMemory;
 use crate::net::http_client::header;
@@ -98,6 +98,17 @@ impl<O: Objects> Retried<O> {
 
     fn retry<T>(&self, path: &Path, request: impl FnMut() -> Result<T>) -> Result<T> {
         self.retries.make(path, request)
+    }
+
+    fn completed(&self, upload: &Upload, request: impl FnMut() -> Result<()>) -> Result<()> {
+        match self.retry(upload.path.as_typed(), request) {
+            // It was completed, and the reply lost; or by a job that was killed then.
+            Err(error) if error.kind() == Kind::NotFound => match self.is_made(upload)? {
+                true => Ok(()),
+                false => Err(error),
+            },
+            done => done,
+        }
     }
 }
 
@@ -240,7 +251,8 @@ impl<O: Objects> Objects for Retried<O> {
         get(version: &ReadVersion, buffer: &mut [u8], offset: u64) -> Result<usize>;
         delete() -> Result<()>;
         put(object: &Part) -> Result<()>;
-        copy(source: &Object, to: &Path) -> Result<bool>;
+        copy(source: &Object, to: &Path, token: Option<&str>) -> Result<Option<String>>;
+        copy_part(id: &str, number: u32, of: SourceRange<'_>) -> Result<UploadPart>;
         begin() -> Result<String>;
         put_part(id: &str, number: u32, part: &Part) -> Result<UploadPart>;
         parts(id: &str) -> Result<Option<Vec<KeptPart>>>;
@@ -248,16 +260,16 @@ impl<O: Objects> Objects for Retried<O> {
         uploads() -> Result<Vec<(PathBuf, String)>>;
     }
 
+    fn copies(&self, from: &Path, to: &Path) -> Option<StoreCopies> {
+        self.inner.copies(from, to)
+    }
+
     fn complete(&self, upload: &Upload) -> Result<()> {
-        let path = upload.path.as_typed();
-        match self.retry(path, || self.inner.complete(upload)) {
-            // It was completed, and the reply lost; or by a job that was killed then.
-            Err(error) if error.kind() == Kind::NotFound => match self.is_made(upload)? {
-                true => Ok(()),
-                false => Err(error),
-            },
-            done => done,
-        }
+        self.completed(upload, || self.inner.complete(upload))
+    }
+
+    fn complete_copy(&self, upload: &Upload, source: &Object) -> Result<()> {
+        self.completed(upload, || self.inner.complete_copy(upload, source))
     }
 
     fn is_made(&self, upload: &Upload) -> Result<bool> {

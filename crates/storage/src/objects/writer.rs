@@ -15,10 +15,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 
 use super::part_uploader::{InFlightPart, PartUploader, put};
-use super::{Objects, Part, Upload, UploadPart, next_part_bytes, part_bytes};
+use super::{Objects, Part, SourceRange, Upload, UploadPart, next_part_bytes, part_bytes};
 use crate::WriteFile;
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::sync::lock;
@@ -101,6 +101,34 @@ impl UploadWriter {
         let places = (part.data.len() as u64).div_ceil(part_bytes(self.bytes));
         let on_its_way = sending.send(part, places as usize, put)?;
         sent.rest = sending.spare().unwrap_or_default();
+        sent.parts.push(SentPart::InFlight(on_its_way));
+        sent.fail_early()
+    }
+}
+
+impl UploadWriter {
+    /// Has the store make the next part of a range of another object.
+    pub(super) fn copy(&self, of: SourceRange<'_>) -> Result<()> {
+        let mut sent = self.state();
+        let number = sent.parts.len() as u32 + 1;
+        sent.bytes += of.bytes();
+        let (objects, path, id) = (self.objects.clone(), self.path.clone(), self.id.clone());
+        let (from, object, range) = (of.path.to_owned(), of.object.clone(), (of.start, of.end));
+        let copy = move |_: &Part| {
+            let of = SourceRange {
+                path: &from,
+                object: &object,
+                start: range.0,
+                end: range.1,
+            };
+            objects.copy_part(&path, &id, number, of)
+        };
+        let nothing = Part::new(Bytes::new());
+        let Some(sending) = &sent.sending else {
+            sent.parts.push(SentPart::Uploaded(copy(&nothing)?));
+            return Ok(());
+        };
+        let on_its_way = sending.send(nothing, 1, copy)?;
         sent.parts.push(SentPart::InFlight(on_its_way));
         sent.fail_early()
     }

@@ -309,6 +309,9 @@ impl CpSpec {
             ("SKIPPED_LINKS", totals.skipped_links),
             ("DELETED_FILES", totals.deleted),
             ("COPY_STREAMS", copied.streams),
+            ("STORE_COPIES", copied.in_store),
+            ("STORE_COPIED_BYTES", copied.in_store_bytes),
+            ("STORE_COPIES_UNPROVED", copied.unproved),
         ] {
             if count > 0 {
                 report.count(name, count);
@@ -320,6 +323,9 @@ impl CpSpec {
             report.report.push(more);
         }
         report.warnings.extend(copied.failures.iter().cloned());
+        if copied.unproved > 0 {
+            report.warnings.push(unproved(copied.unproved));
+        }
     }
 }
 
@@ -333,6 +339,18 @@ fn some_failed(totals: &CopyTotals, first: &str) -> Error {
          The first of them: {first}"
     );
     Error::new(Kind::Io, "copy all files", message)
+}
+
+/// What is said of files that a store has copied, of which it says no sum.
+fn unproved(files: u64) -> String {
+    let files = match files {
+        1 => "1 file was".to_owned(),
+        files => format!("{files} files were"),
+    };
+    format!(
+        "{files} copied by the store itself, which gives no checksum of such copies: version and length are checked, the bytes \
+         are not. With --overwrite --verify they are read and compared"
+    )
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //!   part       Put Block: its name holds that of the upload, its number and its CRC-32; its MD5 is checked there
 //!   complete   Put Block List: the blob appears, with its CRC-32 in its metadata; all other blocks of its name go
 //!   abort      nothing: Azure removes blocks that no blob has after a week
+//!   copy       Copy Blob From URL, or Put Block From URL: the source's URL says who may read it (read_right.rs)
 //! ```
 //!
 //! Each call is one request. Nothing is tried again here. A block of no bytes cannot be sent: an empty part is a block of one byte that no
@@ -13,6 +14,7 @@
 //! Decision: docs/decisions/clouds.md.
 
 mod failures;
+mod read_right;
 mod replies;
 mod settings;
 
@@ -26,10 +28,13 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
 use md5::{Digest, Md5};
-use object_store::azure::AzureAuthorizer;
+use object_store::azure::{AzureAuthorizer, AzureCredential};
 
-use super::call::Call;
-use super::{DIRECTORY, KeptPart, Object, ObjectStore, Objects, Page, Part, Upload, UploadPart};
+use super::call::{Call, encoded};
+use super::{
+    DIRECTORY, KeptPart, Object, ObjectStore, Objects, Page, Part, SourceRange, StoreCopies,
+    Upload, UploadPart,
+};
 use crate::location::Location;
 use crate::net::http_client::{HttpClient, HttpReply, TransportPolicy, header};
 use crate::net::per_process::PerProcess;
@@ -68,6 +73,11 @@ pub static KIND: StoreKind = StoreKind {
 
 /// The metadata of a blob that have the CRC-32 of its bytes.
 const CRC: &str = "x-ms-meta-crc32";
+
+const COPY: &str = "copy a file";
+
+/// The longest blob that is copied by one request.
+const COPIED_WHOLE_BYTES: u64 = 256 << 20;
 
 /// What is sent for a part without bytes.
 const NOTHING: &[u8] = b"0";
@@ -146,6 +156,52 @@ impl Azure {
         }
     }
 
+    /// Makes the blob of an upload, with the CRC-32 of its bytes, if that is known.
+    fn publish(&self, upload: &Upload, crc: Option<u32>) -> Result<()> {
+        let mut call = call("publish the output", Method::PUT, upload.path.as_typed())?
+            .ask("comp", "blocklist")
+            .with("content-type", "application/xml")
+            .with("x-ms-blob-content-type", "application/octet-stream");
+        if let Some(crc) = crc {
+            call = call.with(CRC, &format!("{crc:08x}"));
+        }
+        let mut text = "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>".to_owned();
+        for part in upload.parts.iter().filter(|part| part.bytes > 0) {
+            // Writing to a string cannot fail; base64 needs no escapes.
+            let _ = write!(text, "<Uncommitted>{}</Uncommitted>", part.etag);
+        }
+        call.body = (text + "</BlockList>").into();
+        let reply = self.send(&call, &mut [])?;
+        match reply.status.is_success() {
+            true => Ok(()),
+            false => Err(self.failed(&call, &reply).with("upload", &upload.id)),
+        }
+    }
+
+    /// The same call, which names a blob of the account as its source, as long as that is this one. The store asks for it anew, by what
+    /// the call says of who may read it.
+    fn of_source<'c>(&self, to: Call<'c>, path: &Path, source: &Object) -> Result<Call<'c>> {
+        let from = call(to.operation, Method::GET, path)?;
+        let account = self.account(path).map_err(|error| from.here(error))?;
+        let credentials = account.credentials(&self.client);
+        let credentials = credentials.map_err(|error| from.here(error))?;
+        let key = encoded(&from.key, true);
+        let mut url = format!("{}/{}/{key}", account.endpoint, from.bucket);
+        let mut to = to.with("x-ms-source-if-match", &format!("\"{}\"", source.version));
+        match &*credentials {
+            AzureCredential::BearerToken(token) => {
+                to = to.with("x-ms-copy-source-authorization", &format!("Bearer {token}"));
+            }
+            AzureCredential::SASToken(pairs) => url += &query_of(pairs),
+            AzureCredential::AccessKey(_) => {
+                let blob = (&*account.name, &*from.bucket, &*from.key);
+                let pairs = account.key.as_ref().map(|key| key.may_read(blob));
+                url += &query_of(&pairs.unwrap_or_default());
+            }
+        }
+        Ok(to.with("x-ms-copy-source", &url))
+    }
+
     /// The reply; none where the store says that the blob is not there.
     fn found(&self, call: &Call<'_>) -> Result<Option<HttpReply>> {
         let reply = self.send(call, &mut [])?;
@@ -155,6 +211,16 @@ impl Azure {
             _ => Err(self.failed(call, &reply)),
         }
     }
+}
+
+/// What makes a URL one that its reader may read.
+fn query_of(pairs: &[(String, String)]) -> String {
+    let pairs = pairs.iter().enumerate();
+    let pairs = pairs.map(|(at, (name, value))| {
+        let mark = if at == 0 { '?' } else { '&' };
+        format!("{mark}{name}={}", encoded(value, false))
+    });
+    pairs.collect()
 }
 
 /// A request to a blob.
@@ -247,6 +313,54 @@ impl Objects for Azure {
         self.done(&call).map(drop)
     }
 
+    fn copies(&self, from: &Path, to: &Path) -> Option<StoreCopies> {
+        let [from, to] = [from, to].map(|path| self.account(path).ok());
+        let is_one = from?.name == to?.name;
+        is_one.then_some(StoreCopies {
+            whole_bytes: COPIED_WHOLE_BYTES,
+            takes_sums: false, // but of what is sent
+        })
+    }
+
+    /// With its metadata.
+    fn copy(
+        &self,
+        from: &Path,
+        source: &Object,
+        to: &Path,
+        _token: Option<&str>,
+    ) -> Result<Option<String>> {
+        let call = call(COPY, Method::PUT, to)?.with("x-ms-requires-sync", "true");
+        let call = self.of_source(call, from, source)?;
+        let reply = self.done(&call)?;
+        match header(&reply.headers, "x-ms-copy-status") {
+            Some("success") => Ok(None),
+            _ => Err(call.not_kept()),
+        }
+    }
+
+    fn copy_part(
+        &self,
+        to: &Path,
+        id: &str,
+        number: u32,
+        of: SourceRange<'_>,
+    ) -> Result<UploadPart> {
+        let crc = 0; // nobody says it
+        let etag = BlockId { id, number, crc }.text(false);
+        let call = call(COPY, Method::PUT, to)?
+            .ask("comp", "block")
+            .ask("blockid", &etag)
+            .with("x-ms-source-range", &of.text());
+        self.done(&self.of_source(call, of.path, of.object)?)?;
+        let bytes = of.bytes();
+        Ok(UploadPart { bytes, crc, etag })
+    }
+
+    fn complete_copy(&self, upload: &Upload, source: &Object) -> Result<()> {
+        self.publish(upload, source.crc)
+    }
+
     fn put_part(&self, path: &Path, id: &str, number: u32, part: &Part) -> Result<UploadPart> {
         let (crc, bytes) = (part.crc, part.data.len() as u64);
         let etag = BlockId { id, number, crc }.text(bytes == 0);
@@ -285,22 +399,7 @@ impl Objects for Azure {
     }
 
     fn complete(&self, upload: &Upload) -> Result<()> {
-        let mut call = call("publish the output", Method::PUT, upload.path.as_typed())?
-            .ask("comp", "blocklist")
-            .with("content-type", "application/xml")
-            .with("x-ms-blob-content-type", "application/octet-stream")
-            .with(CRC, &format!("{:08x}", upload.crc()));
-        let mut text = "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>".to_owned();
-        for part in upload.parts.iter().filter(|part| part.bytes > 0) {
-            // Writing to a string cannot fail; base64 needs no escapes.
-            let _ = write!(text, "<Uncommitted>{}</Uncommitted>", part.etag);
-        }
-        call.body = (text + "</BlockList>").into();
-        let reply = self.send(&call, &mut [])?;
-        match reply.status.is_success() {
-            true => Ok(()),
-            false => Err(self.failed(&call, &reply).with("upload", &upload.id)),
-        }
+        self.publish(upload, Some(upload.crc()))
     }
 
     fn abort(&self, _path: &Path, _id: &str) -> Result<()> {
@@ -352,6 +451,7 @@ fn object_of(call: &Call<'_>, headers: &HeaderMap) -> Result<Object> {
         modified_ns: header(headers, "last-modified").map_or(0, time_ns),
         version: etag.to_owned(),
         crc,
+        sum: None,
     })
 }
 

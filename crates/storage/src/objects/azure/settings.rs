@@ -21,6 +21,7 @@ use object_store::azure::{
     AzureAccessKey, AzureConfigKey as Key, AzureCredential, MicrosoftAzureBuilder, split_sas,
 };
 
+use super::read_right::AccountKey;
 use crate::net::http_client::HttpClient;
 use crate::objects::identity::{IDENTITY_LIMIT, asked_shortly, is_server, last_cause};
 use crate::store_kind::{OptionValues, ReadVariable, StoreOption};
@@ -66,6 +67,8 @@ pub struct AzureAccount {
     /// Without a slash at its end.
     pub endpoint: String,
     credentials: AzureCredentials,
+    /// The key of the account, where it is given.
+    pub(super) key: Option<AccountKey>,
 }
 
 /// Where credentials come from.
@@ -125,6 +128,7 @@ impl AzureAccount {
         }
         let key = connected("AccountKey").or_else(|| first(KEY));
         let signed = connected("SharedAccessSignature").or_else(|| first(SAS));
+        let account_key = key.as_deref().map(AccountKey::of);
         let credentials = match (key, signed) {
             (Some(key), _) => {
                 let key = AzureAccessKey::try_new(&key)
@@ -143,6 +147,7 @@ impl AzureAccount {
             name,
             endpoint,
             credentials,
+            key: account_key,
         })
     }
 

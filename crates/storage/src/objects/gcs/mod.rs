@@ -27,7 +27,9 @@ use md5::{Digest, Md5};
 use serde_json::json;
 
 use super::call::{Call, encoded};
-use super::{DIRECTORY, KeptPart, Object, ObjectStore, Objects, Page, Part, Upload, UploadPart};
+use super::{
+    DIRECTORY, KeptPart, Object, ObjectStore, Objects, Page, Part, StoreCopies, Upload, UploadPart,
+};
 use crate::net::http_client::{HttpClient, HttpReply, TransportPolicy, header};
 use crate::net::per_process::PerProcess;
 use crate::private::chance::by_chance;
@@ -38,7 +40,7 @@ use crate::store_kind::{
 use crate::version::ReadVersion;
 use failures::{failure, is_no_object};
 use gristmill_base::error::{Error, Kind, Result};
-use replies::{ObjectResource, ObjectsPage};
+use replies::{ObjectResource, ObjectsPage, RewriteStep};
 use settings::{EMULATOR, ENDPOINT_OPTION, GcsSite};
 
 /// This kind of store.
@@ -64,6 +66,8 @@ pub static KIND: StoreKind = StoreKind {
 /// Where parts lie in a bucket.
 const OWN: &str = ".gristmill/";
 const UPLOADS: &str = ".gristmill/uploads/";
+
+const COPY: &str = "copy a file";
 
 /// How many objects are composed at once.
 const COMPOSED: usize = 32;
@@ -313,6 +317,33 @@ impl Objects for Gcs {
             true => Ok(()),
             false => Err(call.not_kept()),
         }
+    }
+
+    fn copies(&self, _from: &Path, _to: &Path) -> Option<StoreCopies> {
+        Some(StoreCopies {
+            whole_bytes: u64::MAX, // in as many steps as it takes
+            takes_sums: true,
+        })
+    }
+
+    fn copy(
+        &self,
+        from: &Path,
+        source: &Object,
+        to: &Path,
+        token: Option<&str>,
+    ) -> Result<Option<String>> {
+        let target = call(COPY, Method::POST, to)?;
+        let mut call =
+            call(COPY, Method::POST, from)?.ask("ifSourceGenerationMatch", &source.version);
+        if let Some(token) = token {
+            call = call.ask("rewriteToken", token);
+        }
+        let key = encoded(&target.key, false);
+        let verb = format!("/rewriteTo/b/{}/o/{key}", target.bucket);
+        let reply = self.done(&call, Asked::Key(&call.key, &verb))?;
+        let step: RewriteStep = replies::read(&call, &reply.body)?;
+        Ok(step.rewrite_token.filter(|_| !step.done))
     }
 
     fn put_part(&self, path: &Path, id: &str, number: u32, part: &Part) -> Result<UploadPart> {

@@ -17,6 +17,7 @@ pub struct ObjectResource {
     generation: String,
     updated: String,
     pub md5_hash: String,
+    crc32c: Option<String>,
     metadata: ObjectMetadata,
 }
 
@@ -47,6 +48,7 @@ impl ObjectResource {
             modified_ns: time_ns(&self.updated),
             version: self.generation.clone(),
             crc: crc.and_then(|crc| u32::from_str_radix(crc, 16).ok()),
+            sum: self.crc32c.clone(),
         })
     }
 }
@@ -58,6 +60,14 @@ pub struct ObjectsPage {
     pub items: Vec<ObjectResource>,
     pub prefixes: Vec<String>,
     pub next_page_token: Option<String>,
+}
+
+/// How far a copy is.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RewriteStep {
+    pub done: bool,
+    pub rewrite_token: Option<String>,
 }
 
 /// Why a request was refused.

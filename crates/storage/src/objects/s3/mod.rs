@@ -26,19 +26,23 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
 use chrono::DateTime;
 use http::{HeaderMap, Method, StatusCode};
 use md5::{Digest, Md5};
 
 use super::call::{Call, encoded};
-use super::{KeptPart, Object, ObjectStore, Objects, Page, Part, Upload, UploadPart};
+use super::{
+    KeptPart, Object, ObjectStore, Objects, Page, Part, SourceRange, StoreCopies, Upload,
+    UploadPart,
+};
 use crate::net::http_client::{HttpReply, header};
 use crate::store_kind::{StoreKind, StoreSetup};
 use crate::version::ReadVersion;
 use client::Client;
 use failures::failure;
 use gristmill_base::error::{Error, Kind, Result};
-use replies::{CompleteMultipartUpload, ListingPage, Parts, Started, Uploads};
+use replies::{CompleteMultipartUpload, CopiedPart, ListingPage, Parts, Started, Uploads};
 use settings::S3Settings;
 
 const SCHEME: &str = "s3";
@@ -59,6 +63,9 @@ pub static KIND: StoreKind = StoreKind {
 };
 
 const COPY: &str = "copy a file";
+
+/// The longest object that is copied by one request, which takes as long as that.
+const COPIED_WHOLE_BYTES: u64 = 1 << 30;
 
 const CRC: &str = "x-amz-checksum-crc32";
 const CRC_OF: &str = "x-amz-checksum-type";
@@ -104,6 +111,22 @@ impl S3 {
         match is_proved && !etag.is_empty() {
             true => Ok(UploadPart { bytes, crc, etag }),
             false => Err(call.not_kept()),
+        }
+    }
+
+    /// Has the store copy what a call says of an object, as long as that is this one; gives its reply.
+    fn copied(&self, call: Call<'_>, from: &Path, source: &Object) -> Result<Bytes> {
+        let of = Call::new(&KIND, COPY, Method::GET, from)?;
+        let of = format!("/{}/{}", of.bucket, encoded(&of.key, true));
+        let version = format!("\"{}\"", source.version);
+        let call = call
+            .with("x-amz-copy-source", &of)
+            .with("x-amz-copy-source-if-match", &version);
+        let reply = self.done(&call)?;
+        // The store begins its reply before it is done.
+        match replies::is_failure(&reply.body) {
+            true => Err(failure(self.client.place(), &call, &reply)),
+            false => Ok(reply.body),
         }
     }
 
@@ -214,22 +237,50 @@ impl Objects for S3 {
         self.sent(call, object).map(drop)
     }
 
-    fn copy(&self, from: &Path, source: &Object, to: &Path) -> Result<bool> {
-        let of = Call::new(&KIND, COPY, Method::GET, from)?;
-        let of = format!("/{}/{}", of.bucket, encoded(&of.key, true));
+    fn copies(&self, _from: &Path, _to: &Path) -> Option<StoreCopies> {
+        Some(StoreCopies {
+            whole_bytes: COPIED_WHOLE_BYTES,
+            takes_sums: true,
+        })
+    }
+
+    fn copy(
+        &self,
+        from: &Path,
+        source: &Object,
+        to: &Path,
+        _token: Option<&str>,
+    ) -> Result<Option<String>> {
+        let call =
+            Call::new(&KIND, COPY, Method::PUT, to)?.with("x-amz-checksum-algorithm", "CRC32");
+        self.copied(call, from, source).map(|_body| None)
+    }
+
+    fn copy_part(
+        &self,
+        to: &Path,
+        id: &str,
+        number: u32,
+        of: SourceRange<'_>,
+    ) -> Result<UploadPart> {
         let call = Call::new(&KIND, COPY, Method::PUT, to)?
-            .with("x-amz-copy-source", &of)
-            .with(
-                "x-amz-copy-source-if-match",
-                &format!("\"{}\"", source.version),
-            )
-            .with("x-amz-checksum-algorithm", "CRC32");
-        let reply = self.client.send(&call, &mut [])?;
-        match reply.status {
-            StatusCode::NOT_IMPLEMENTED | StatusCode::METHOD_NOT_ALLOWED => Ok(false),
-            // The store begins its reply before it is done.
-            status if status.is_success() && !replies::is_failure(&reply.body) => Ok(true),
-            _ => Err(failure(self.client.place(), &call, &reply)),
+            .ask("partNumber", &number.to_string())
+            .ask("uploadId", id)
+            .with("x-amz-copy-source-range", &of.text());
+        let reply = self.copied(call.clone(), of.path, of.object)?;
+        let made: CopiedPart = replies::read(&call, &reply)?;
+        let bytes = of.bytes();
+        match made.checksum.as_deref().and_then(crc_in) {
+            // Some servers say of a part what is true of its source.
+            Some(crc) if bytes == of.object.bytes || Some(crc) != of.object.crc => Ok(UploadPart {
+                bytes,
+                crc,
+                etag: unquoted(&made.etag),
+            }),
+            _ => {
+                let message = "the store does not say what the bytes of a part are that it copied";
+                Err(Error::new(Kind::Io, COPY, message).with_path(to))
+            }
         }
     }
 
@@ -323,12 +374,16 @@ impl Objects for S3 {
 fn object_of(call: &Call<'_>, headers: &HeaderMap) -> Result<Object> {
     let bytes = header(headers, "content-length").and_then(|length| length.parse().ok());
     match (bytes, etag_of(headers)) {
-        (Some(bytes), Some(version)) => Ok(Object {
-            bytes,
-            modified_ns: header(headers, "last-modified").map_or(0, seconds_ns),
-            version,
-            crc: crc_of(headers).filter(|_| header(headers, CRC_OF) != Some("COMPOSITE")),
-        }),
+        (Some(bytes), Some(version)) => {
+            let crc = crc_of(headers).filter(|_| header(headers, CRC_OF) != Some("COMPOSITE"));
+            Ok(Object {
+                bytes,
+                modified_ns: header(headers, "last-modified").map_or(0, seconds_ns),
+                version,
+                crc,
+                sum: crc.map(show_crc),
+            })
+        }
         _ => {
             let message = "the store says neither how long it is nor of which version";
             Err(Error::new(Kind::Io, call.operation, message).with_path(call.path))
@@ -352,7 +407,11 @@ fn unquoted(etag: &str) -> String {
 
 /// The CRC-32 in a reply. That of parts (`CRC-3`) is none of bytes.
 fn crc_of(headers: &HeaderMap) -> Option<u32> {
-    let bytes = BASE64.decode(header(headers, CRC)?).ok()?;
+    crc_in(header(headers, CRC)?)
+}
+
+fn crc_in(text: &str) -> Option<u32> {
+    let bytes = BASE64.decode(text).ok()?;
     Some(u32::from_be_bytes(bytes.try_into().ok()?))
 }
 

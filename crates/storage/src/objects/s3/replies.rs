@@ -103,6 +103,15 @@ pub struct ListedPart {
     pub size: u64,
 }
 
+/// A part that the store made of an object.
+#[derive(Debug, Deserialize)]
+pub struct CopiedPart {
+    #[serde(rename = "ETag")]
+    pub etag: String,
+    #[serde(rename = "ChecksumCRC32")]
+    pub checksum: Option<String>,
+}
+
 /// A page of uploads.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]

@@ -9,9 +9,7 @@ use std::sync::Arc;
 use super::copy_errors::{
     OPERATION, changed, differs, has_name, not_proved, of_unknown_length, special, unusable,
 };
-use super::copy_item::{
-    COPY_WITHIN_BYTES, CopiedFile, CopyItem, CopyOutcome, ExistingFile, PUT_FILE_BYTES,
-};
+use super::copy_item::{CopiedFile, CopyItem, CopyOutcome, CopyWay, ExistingFile, PUT_FILE_BYTES};
 use super::copy_task::CopyTask;
 use crate::commit::sent_again;
 use gristmill_base::error::{Error, Kind, Result};
@@ -34,7 +32,7 @@ const LONG_BUFFER_BYTES: usize = 2 << 20;
 
 /// What a stream copies with: one file after another.
 pub(super) struct Copying<'a> {
-    task: &'a CopyTask<'a>,
+    pub(super) task: &'a CopyTask<'a>,
     /// One for each side; as long as the longest file so far, at most a transfer.
     buffers: [Vec<u8>; 2],
 }
@@ -47,7 +45,7 @@ impl<'a> Copying<'a> {
         }
     }
 
-    fn targets(&self) -> &'a Stores {
+    pub(super) fn targets(&self) -> &'a Stores {
         &self.task.context.node.store
     }
 
@@ -162,8 +160,15 @@ impl<'a> Copying<'a> {
         if self.task.rules.dry_run {
             return Ok(copied(item, &input, outcome, None));
         }
-        if let Some(crc) = self.copied_within(&input, &item.to)? {
-            return Ok(copied(item, &input, outcome, crc));
+        if let Some(made) = self.copied_within(&input, &item.to)? {
+            let way = match made.is_proved {
+                true => CopyWay::InStore,
+                false => CopyWay::Unproved,
+            };
+            return Ok(CopiedFile {
+                way,
+                ..copied(item, &input, outcome, made.crc)
+            });
         }
         let crc = match self.put(&input, &item.to)? {
             Some(crc) => crc,
@@ -229,6 +234,12 @@ impl<'a> Copying<'a> {
             return Ok(Some(None)); // two names of one file
         }
         let known = self.publisher(to)?.head(to.as_typed())?;
+        if let Some(is_same) = self.compared_within(input, to, known.as_ref())? {
+            self.task
+                .attempt
+                .progress(if is_same { found.bytes } else { 0 })?;
+            return Ok(is_same.then(|| known.and_then(|object| object.crc)));
+        }
         let known = known.and_then(|object| object.crc);
         self.room(input.stat.bytes);
         let file = self.open(&self.task.sources, input)?;
@@ -274,28 +285,6 @@ impl<'a> Copying<'a> {
             }
             false => self.targets().stat(to),
         }
-    }
-
-    /// Has a store copy a file of its own, if it can say that the bytes are the same; gives their CRC, if it keeps that.
-    fn copied_within(&self, input: &InputFile, to: &Location) -> Result<Option<Option<u32>>> {
-        let bytes = input.stat.bytes;
-        let reads = self.task.rules.verify || self.task.rules.bytes_per_s.is_some();
-        if reads || !(PUT_FILE_BYTES + 1..=COPY_WITHIN_BYTES).contains(&bytes) {
-            return Ok(None);
-        }
-        let Some(publisher) = self.targets().publisher_of_both(to, &input.path) else {
-            return Ok(None);
-        };
-        let from = input.path.as_typed();
-        let made = match publisher.copy(from, &input.stat, to.as_typed()) {
-            // It does not do this, or wants more rights for it, and may take what is sent.
-            Err(error) if is_refused(&error) => None,
-            made => made?,
-        };
-        self.task
-            .attempt
-            .progress(if made.is_some() { bytes } else { 0 })?;
-        Ok(made.map(|made| made.crc))
     }
 
     /// Writes a short file by one request, if its place is a store; gives the CRC of its bytes.
@@ -465,11 +454,6 @@ impl<'a> Copying<'a> {
     }
 }
 
-/// Whether a store says no, and will say no again.
-fn is_refused(error: &Error) -> bool {
-    matches!(error.kind(), Kind::Io | Kind::Permission) && !error.retryable()
-}
-
 fn copied(
     item: &CopyItem,
     input: &InputFile,
@@ -481,5 +465,6 @@ fn copied(
         outcome,
         bytes: input.stat.bytes,
         crc,
+        way: CopyWay::Here,
     }
 }

@@ -15,7 +15,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::copied::Copying;
-use super::copy_item::{CopiedFile, CopyItem, CopyOutcome, CopyRules, CopySource};
+use super::copy_item::{CopiedFile, CopyItem, CopyOutcome, CopyRules, CopySource, CopyWay};
 use super::copy_streams::{StreamKind, TaskStreams};
 use super::copy_task::CopyTask;
 use crate::task::input::name_of;
@@ -66,6 +66,12 @@ pub struct CopyReport {
     pub copied_bytes: u64,
     /// The sum of their CRCs.
     pub crc_sum: u64,
+    /// Of these, as many stores copied by themselves, and their bytes.
+    pub in_store: u64,
+    /// The same.
+    pub in_store_bytes: u64,
+    /// Of these, as many whose bytes were not compared.
+    pub unproved: u64,
     /// Files that were there.
     pub same: u64,
     /// Their bytes.
@@ -98,6 +104,11 @@ impl CopyReport {
                 self.crc_sum += u64::from(file.crc.unwrap_or_default());
             }
         }
+        if file.way != CopyWay::Here {
+            self.in_store += 1;
+            self.in_store_bytes += file.bytes;
+            self.unproved += u64::from(file.way == CopyWay::Unproved);
+        }
         if names {
             self.files.push(file);
         }
@@ -116,6 +127,9 @@ impl CopyReport {
         self.replaced += other.replaced;
         self.copied_bytes += other.copied_bytes;
         self.crc_sum += other.crc_sum;
+        self.in_store += other.in_store;
+        self.in_store_bytes += other.in_store_bytes;
+        self.unproved += other.unproved;
         self.same += other.same;
         self.same_bytes += other.same_bytes;
         self.directories += other.directories;

@@ -4,15 +4,14 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use gristmill_storage::Stat;
 use gristmill_storage::io::overlap::TRANSFER_BYTES;
 use gristmill_storage::location::Location;
+use gristmill_storage::objects::StoreCopies;
+use gristmill_storage::stores::Stores;
+use gristmill_storage::{Publisher, Stat};
 
 /// A file that is written to a store by one request is no longer than this.
 pub const PUT_FILE_BYTES: u64 = TRANSFER_BYTES as u64;
-
-/// A store makes a copy of its own file by one request, which takes as long as that, if it is no longer than this.
-pub(super) const COPY_WITHIN_BYTES: u64 = 1 << 30;
 
 /// Something to copy, and where to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +88,22 @@ pub struct CopyRules {
     pub streams_bytes: u64,
 }
 
+impl CopyRules {
+    /// The place that can make a copy of a file of its own, of so many bytes, and how; nothing where the bytes come here: a short file
+    /// is read and written by fewer requests, and what is read or slowed down has to pass.
+    pub fn within<'s>(
+        &self,
+        stores: &'s Stores,
+        (from, to): (&Location, &Location),
+        bytes: u64,
+    ) -> Option<(&'s dyn Publisher, StoreCopies)> {
+        if self.verify || self.bytes_per_s.is_some() || bytes <= PUT_FILE_BYTES {
+            return None;
+        }
+        stores.copier(from, to)
+    }
+}
+
 /// What was done about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CopyOutcome {
@@ -98,6 +113,17 @@ pub enum CopyOutcome {
     Replaced,
     /// It was there.
     Same,
+}
+
+/// Where the bytes of a file went on their way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CopyWay {
+    /// Through this machine, which has compared them.
+    Here,
+    /// Not out of their store, which says of both files that they have the same.
+    InStore,
+    /// The same, but it says so of the length alone.
+    Unproved,
 }
 
 /// A file that was copied, or was there.
@@ -111,4 +137,6 @@ pub struct CopiedFile {
     pub bytes: u64,
     /// The CRC-32 of its bytes; nothing where they were not read.
     pub crc: Option<u32>,
+    /// How they were copied.
+    pub way: CopyWay,
 }

@@ -1,6 +1,7 @@
 //! A kind of task each: what it is told, what it reports, how it runs.
 
 mod copied;
+mod copied_within;
 mod copy_errors;
 pub mod copy_files;
 pub mod copy_item;
