@@ -116,11 +116,14 @@ def test_the_store_copies_its_own(bucket: CloudBucket) -> None:
         Path("tree", name).write_bytes(random.randbytes(20_000_000))
     run("cp", "tree/", bucket.url("tree"))
     words = ("cp", bucket.url("tree/"), bucket.url("copy"))
+    (_, planned) = report("explain", *words)["stores"]
     done = report(*words, "--manifest", "made")
     is_proved = bucket.cloud.name == "gcs"
     unproved = 0 if is_proved else len(names)
     counted = {name: done["counters"].get(name, 0) for name in IN_STORE}
     assert counted == dict(zip(IN_STORE, (2, 40_000_000, unproved), strict=True))
+    assert planned["copies"] == {"files": 2, "bytes": 40_000_000, "proved": is_proved}
+    assert (planned["bytes"], planned["requests"]) == (0, 2 * 3)
     assert any("gives no checksum" in said for said in done["warnings"]) is not is_proved
     assert ("null" in Path("made").read_text()) is not is_proved
     run("cp", bucket.url("copy/"), "back", "--verify")

@@ -135,3 +135,22 @@ def test_a_source_that_changes_midway_is_named(bucket: Bucket) -> None:
     assert bucket.url("t/long") in done.stderr
     assert bucket.uploads() == []
     assert not (bucket.folder / "u" / "long").exists()
+
+
+def test_explain_says_what_the_store_copies(bucket: Bucket, source: Path) -> None:
+    assert source.is_dir()
+    run("cp", "s/", bucket.url("t"))
+    plan = report("explain", "cp", bucket.url("t/"), bucket.url("u"))
+    reads, writes = plan["stores"]
+    assert writes["copies"] == {"files": len(LONG), "bytes": LONG_BYTES, "proved": True}
+    # A short file is read; two are looked at.
+    assert (reads["bytes"], reads["requests"], reads["copies"]) == (5, 3, None)
+    assert (writes["bytes"], writes["requests"]) == (5, 2 + 2 * 3)
+    assert [stage["reads"] for stage in plan["stages"]] == [5]
+    said = run("explain", "cp", bucket.url("t/"), bucket.url("u")).stdout
+    assert f"s3://{bucket.name} copies 2 files itself, 25.0 MB: none of it comes here" in said
+    for words in (("--verify",), ("--bandwidth", "1G")):
+        plan = report("explain", "cp", bucket.url("t/"), bucket.url("u"), *words)
+        assert [store["copies"] for store in plan["stores"]] == [None, None]
+    plan = report("explain", "cp", "s/", bucket.url("u"))
+    assert plan["stores"][0]["copies"] is None

@@ -169,16 +169,17 @@ def page() -> str:
 
 def _parts_of_plan() -> list[str]:
     parts = {
-        "reservations": "PlannedMemory",
-        "stages": "PlannedStage",
-        "disks": "PlannedDisk",
-        "stores": "PlannedStore",
+        "An entry of `reservations`": "PlannedMemory",
+        "An entry of `stages`": "PlannedStage",
+        "An entry of `disks`": "PlannedDisk",
+        "An entry of `stores`": "PlannedStore",
+        "`copies` of such an entry": "PlannedCopies",
     }
     return [
         text
-        for name, struct in parts.items()
+        for heading, struct in parts.items()
         for text in (
-            f"### An entry of `{name}`",
+            f"### {heading}",
             _fields(rust_fields("plan/explain.rs", struct)),
         )
     ]

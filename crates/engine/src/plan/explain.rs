@@ -56,6 +56,19 @@ pub struct PlannedStore {
     pub requests: Option<u64>,
     /// How it answers now, from a short try; `null` for an output, since a try would write there.
     pub tried: Option<StoreRates>,
+    /// What it copies of its own files: these bytes are in no other number; `null` where it copies none.
+    pub copies: Option<PlannedCopies>,
+}
+
+/// Files that a store copies by itself, as long as it knows of them what proves a copy.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PlannedCopies {
+    /// How many.
+    pub files: u64,
+    /// Their bytes, which do not come to this machine.
+    pub bytes: u64,
+    /// Whether it says of a copy that it has the bytes of its source; else version and length are compared.
+    pub proved: bool,
 }
 
 /// How a job would go.

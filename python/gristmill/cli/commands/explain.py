@@ -253,6 +253,13 @@ def _stores(stores: list[dict[str, Any]]) -> list[str]:
         requests = "?" if store["requests"] is None else f"{store['requests']:,}"
         label = f"{store['purpose']} ({store['place']})"
         lines.append(f"  {label:<46} {size:>10} {requests:>10}")
+    for store in stores:
+        if (copies := store["copies"]) is not None:
+            files, size = show_count(copies["files"], "file"), show_bytes(copies["bytes"])
+            said = "" if copies["proved"] else "; it gives no checksum of copies"
+            lines.append(
+                f"  {store['place']} copies {files} itself, {size}: none of it comes here{said}"
+            )
     lines.append("")
     for store in stores:
         if (tried := store["tried"]) is not None:

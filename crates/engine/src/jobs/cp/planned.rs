@@ -1,23 +1,93 @@
-//! What `explain cp` says: files, bytes, and requests to the stores. All is listed for that, and nothing is read.
+//! What `explain cp` says: files, bytes, and requests to the stores. All is listed for that, and nothing is read. Bytes are those that
+//! pass this machine: what a store copies by itself is said apart.
 
 use super::CpSpec;
-use super::listing::Listed;
+use super::listing::{CopyRoot, Listed};
 use super::memory::CopyMemory;
 use super::roots::roots;
 use crate::jobs::steps::RunningJob;
-use crate::plan::explain::{Explanation, PlannedDisk, PlannedMemory, PlannedStage, PlannedStore};
+use crate::plan::explain::{
+    Explanation, PlannedCopies, PlannedDisk, PlannedMemory, PlannedStage, PlannedStore,
+};
 use gristmill_base::error::Result;
 use gristmill_base::names::spell;
 use gristmill_storage::io::read_ahead::RANGE_BYTES;
 use gristmill_storage::location::{Location, existing_parent};
-use gristmill_storage::objects::part_bytes;
-use gristmill_tasks::task::{CopySource, PUT_FILE_BYTES};
+use gristmill_storage::objects::{StoreCopies, part_bytes};
+use gristmill_tasks::task::{CopyItem, CopySource, PUT_FILE_BYTES};
 
 /// Requests of a short file: it is looked for, and written.
 const OF_SHORT: u64 = 2;
 
+/// Requests of a copy that a store makes at once: it is looked for, made, and looked at.
+const OF_COPY: u64 = 3;
+
 /// Requests of an upload beside its parts: it is looked for, begun, completed, and looked at.
 const OF_UPLOAD: u64 = 4;
+
+/// What is copied, and how.
+#[derive(Default)]
+struct PlannedCopy {
+    files: usize,
+    bytes: u64,
+    /// Requests to the source, and to the target.
+    reads: u64,
+    sends: u64,
+    /// What a store copies by itself.
+    copies: PlannedCopies,
+}
+
+impl PlannedCopy {
+    /// Adds a file, which a store may copy by itself.
+    fn add(&mut self, within: Option<StoreCopies>, bytes: u64) {
+        self.files += 1;
+        self.bytes += bytes;
+        let (reads, sends) = match within {
+            Some(how) => {
+                self.copies.files += 1;
+                self.copies.bytes += bytes;
+                self.copies.proved = how.takes_sums;
+                let sends = match how.parts(bytes) {
+                    0 => OF_COPY,
+                    parts => OF_UPLOAD + parts,
+                };
+                (1, sends) // the source is looked at
+            }
+            None if bytes <= PUT_FILE_BYTES => (1, OF_SHORT),
+            None => (
+                bytes.div_ceil(RANGE_BYTES as u64),
+                OF_UPLOAD + bytes.div_ceil(part_bytes(bytes)),
+            ),
+        };
+        self.reads += reads;
+        self.sends += sends;
+    }
+
+    /// Bytes that come to this machine.
+    fn passing(&self) -> u64 {
+        self.bytes - self.copies.bytes
+    }
+
+    /// The far places of the copy.
+    fn stores(&self, spec: &CpSpec, roots: &[CopyRoot]) -> Vec<PlannedStore> {
+        let place = |location: &Location, purpose, requests, copies| PlannedStore {
+            place: spell(location.root().as_typed())
+                .trim_end_matches('/')
+                .to_owned(),
+            purpose,
+            bytes: Some(self.passing()),
+            requests: Some(requests),
+            tried: None,
+            copies,
+        };
+        let root = roots.iter().find(|root| root.from.is_remote());
+        let input = root.map(|root| place(&root.from, "input", self.reads, None));
+        let copies = (self.copies.files > 0).then(|| self.copies.clone());
+        let output = spec.output.is_remote();
+        let output = output.then(|| place(&spec.output, "output", self.sends, copies));
+        input.into_iter().chain(output).collect()
+    }
+}
 
 pub(super) fn explain(spec: &CpSpec, job: &RunningJob<'_>) -> Result<Explanation> {
     spec.check()?;
@@ -25,18 +95,16 @@ pub(super) fn explain(spec: &CpSpec, job: &RunningJob<'_>) -> Result<Explanation
     let roots = roots(job.store(), &spec.inputs, &spec.output)?;
     spec.check_roots(&roots)?;
     let listing = spec.listing(job.store(), &selection);
-    let (mut files, mut bytes, mut reads, mut sends) = (0_usize, 0_u64, 0_u64, 0_u64);
+    let (rules, mut planned) = (spec.rules(job), PlannedCopy::default());
+    let within = |item: &CopyItem, bytes| {
+        let within = rules.within(job.store(), (&item.from, &item.to), bytes);
+        within.map(|(_, how)| how)
+    };
     for root in &roots {
         listing.root(root, &mut |listed| match listed {
             Listed::Item(item) => {
                 if let CopySource::File(stat) = item.what {
-                    files += 1;
-                    bytes += stat.bytes;
-                    reads += stat.bytes.div_ceil(RANGE_BYTES as u64).max(1);
-                    sends += match stat.bytes <= PUT_FILE_BYTES {
-                        true => OF_SHORT,
-                        false => OF_UPLOAD + stat.bytes.div_ceil(part_bytes(stat.bytes)),
-                    };
+                    planned.add(within(&item, stat.bytes), stat.bytes);
                 }
                 Ok(())
             }
@@ -44,38 +112,29 @@ pub(super) fn explain(spec: &CpSpec, job: &RunningJob<'_>) -> Result<Explanation
             Listed::Failed(_) | Listed::SkippedLink => Ok(()),
         })?;
     }
-    let mut explained = job.with_process(job.explanation(files, bytes));
+    let mut explained = job.with_process(job.explanation(planned.files, planned.bytes));
     explained.mode = "maps";
-    explained.reason =
-        "each file is copied by itself, and proved; how many at once is found while they are copied"
-            .to_owned();
+    let proved = match planned.copies.files == 0 || planned.copies.proved {
+        true => "and proved",
+        false => "and proved, but for what the store copies",
+    };
+    explained.reason = format!(
+        "each file is copied by itself, {proved}; how many at once is found while they are copied"
+    );
     explained.reservations.push(PlannedMemory {
         name: "copy buffers",
         bytes: CopyMemory::of(job, (&spec.inputs, &spec.output)).buffers_bytes()
             * job.workers as u64,
     });
-    explained.parts = files;
+    explained.parts = planned.files;
+    let passing = planned.passing();
     explained.stages = vec![PlannedStage {
         name: "copy",
-        tasks: files as u64,
-        reads: Some(bytes),
-        writes: Some(bytes),
+        tasks: planned.files as u64,
+        reads: Some(passing),
+        writes: Some(passing),
     }];
-    let place = |location: &Location, purpose, requests| PlannedStore {
-        place: spell(location.root().as_typed())
-            .trim_end_matches('/')
-            .to_owned(),
-        purpose,
-        bytes: Some(bytes),
-        requests: Some(requests),
-        tried: None,
-    };
-    if let Some(root) = roots.iter().find(|root| root.from.is_remote()) {
-        explained.stores.push(place(&root.from, "input", reads));
-    }
-    if spec.output.is_remote() {
-        explained.stores.push(place(&spec.output, "output", sends));
-    }
+    explained.stores = planned.stores(spec, &roots);
     let free = match spec.output.local() {
         Some(path) => job.store().disk().free_bytes(existing_parent(path))?,
         None => None,
@@ -83,7 +142,7 @@ pub(super) fn explain(spec: &CpSpec, job: &RunningJob<'_>) -> Result<Explanation
     explained.disks.push(PlannedDisk {
         path: spell(spec.output.as_typed()),
         purpose: "output",
-        needs: Some(bytes),
+        needs: Some(planned.bytes),
         passes: None,
         free,
         notice: None,

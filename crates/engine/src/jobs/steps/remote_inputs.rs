@@ -101,6 +101,7 @@ pub(super) fn planned_input(stores: &Stores, remote: &RemoteInput) -> Result<Pla
         bytes: remote.bytes,
         requests: remote.bytes.map(|bytes| requests_of(bytes, remote.files)),
         tried: tried.transpose()?,
+        copies: None,
     })
 }
 
@@ -122,6 +123,7 @@ pub(super) fn planned_output(
         bytes,
         requests: bytes.filter(|_| stores.sends_parts(output)).map(requests),
         tried: None,
+        copies: None,
     }
 }
 
