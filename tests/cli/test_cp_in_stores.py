@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .harness import end, report, run, start
+from .harness import end, only_object, report, run, start
 from .s3_server import HERE, Bucket, serving
 from .test_cp import made, tree
 
@@ -110,6 +110,19 @@ def test_s3_that_refuses_is_sent_the_bytes(
         assert (in_store(done), done["counters"]["COPY"]) == ((0, 0, 0), len(FILES) + 1)
         assert tree(there.folder / "u") == tree(there.folder / "t")
         assert there.uploads() == []
+
+
+def test_requests_for_parts_that_fail_are_made_again(source: Path, tmp_path: Path) -> None:
+    """The store that is kept in a directory copies in parts, however short."""
+    assert source.is_dir()
+    there = f"objects://{tmp_path / 'store'}"
+    run("cp", "s/", f"{there}/t")
+    faults = {"GRISTMILL_OBJECTS_FAULTS": "refused=0.1,lost=0.1,seed=5"}
+    done = run("cp", f"{there}/t/", f"{there}/u", "--json", **faults)
+    assert in_store(only_object(done.stdout)) == (len(LONG), LONG_BYTES, 0)
+    for names, data in FILES.items():
+        assert tmp_path.joinpath("store", "u", *map(os.fsdecode, names)).read_bytes() == data
+    assert not list((tmp_path / "store").rglob("*.upload-*"))
 
 
 def test_a_copy_in_parts_that_is_interrupted_leaves_nothing(bucket: Bucket) -> None:

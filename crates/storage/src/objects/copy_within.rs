@@ -38,7 +38,8 @@ pub(super) fn copy(
         return Ok(None);
     };
     let pair = (from, &source, to);
-    let is_made = match part < source.bytes {
+    let is_long = part < source.bytes || source.bytes > copies.whole_bytes;
+    let is_made = match is_long {
         true => in_parts(objects, pair, (part, copies), sending, passed),
         false => whole(&**objects, pair, passed),
     };
