@@ -84,7 +84,7 @@ def sort(
             row without a header. error: the job ends. pad: empty cells are added to a short one; a
             long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
             By default error.
-        comment: Lines of a table that begin with this byte, such as #, are comments, and are left
+        comment: Lines of a table that begin with this, such as # or //, are comments, and are left
             out. By default none.
         numeric_sort: Compare numbers: -1.5, 2, 10.
         general_numeric_sort: Compare numbers as C reads them: 1e3, 0x10, inf.
@@ -665,7 +665,7 @@ def unique(
             row without a header. error: the job ends. pad: empty cells are added to a short one; a
             long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
             By default error.
-        comment: Lines of a table that begin with this byte, such as #, are comments, and are left
+        comment: Lines of a table that begin with this, such as # or //, are comments, and are left
             out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
@@ -805,7 +805,7 @@ def group(
             row without a header. error: the job ends. pad: empty cells are added to a short one; a
             long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
             By default error.
-        comment: Lines of a table that begin with this byte, such as #, are comments, and are left
+        comment: Lines of a table that begin with this, such as # or //, are comments, and are left
             out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
@@ -950,7 +950,7 @@ def top_records(
             row without a header. error: the job ends. pad: empty cells are added to a short one; a
             long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
             By default error.
-        comment: Lines of a table that begin with this byte, such as #, are comments, and are left
+        comment: Lines of a table that begin with this, such as # or //, are comments, and are left
             out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
@@ -1106,7 +1106,7 @@ def join(
             row without a header. error: the job ends. pad: empty cells are added to a short one; a
             long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
             By default error.
-        comment: Lines of a table that begin with this byte, such as #, are comments, and are left
+        comment: Lines of a table that begin with this, such as # or //, are comments, and are left
             out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
@@ -1237,7 +1237,7 @@ def sample(
             row without a header. error: the job ends. pad: empty cells are added to a short one; a
             long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
             By default error.
-        comment: Lines of a table that begin with this byte, such as #, are comments, and are left
+        comment: Lines of a table that begin with this, such as # or //, are comments, and are left
             out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
@@ -1347,7 +1347,7 @@ def shuf(
             row without a header. error: the job ends. pad: empty cells are added to a short one; a
             long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
             By default error.
-        comment: Lines of a table that begin with this byte, such as #, are comments, and are left
+        comment: Lines of a table that begin with this, such as # or //, are comments, and are left
             out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
@@ -1471,7 +1471,7 @@ def split_by(
             row without a header. error: the job ends. pad: empty cells are added to a short one; a
             long one is an error. drop: it is left out, as --skip-bad does it, but without a limit.
             By default error.
-        comment: Lines of a table that begin with this byte, such as #, are comments, and are left
+        comment: Lines of a table that begin with this, such as # or //, are comments, and are left
             out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.

@@ -18,8 +18,16 @@ import gristmill as gm
 from .harness import GRISTMILL, failure, report, run
 from .random_records import MARK, large_table
 
+SIGNS = ["#", "//", "§", "ab#", "\N{FULLWIDTH NUMBER SIGN}"]
+"""What comments begin with; the last one begins as a byte order mark does."""
+
 COMMENTS = st.sampled_from([b"#", b"# a,b", b'#"', b'# x,"open', b"#,,,", b'##"",\r', b"#\xff"])
-ROWS = st.sampled_from([b"b,1", b'a,"n\nl"', b'"#a",2', b'c," #"', b'x"y,3', b'a,"""#"'])
+ROWS = st.sampled_from(
+    [
+        *(b"b,1", b'a,"n\nl"', b'"#a",2', b'c," #"', b'x"y,3', b'a,"""#"'),
+        *(b"/,4", b'ab"y,5', b"\xc2,6", b"\xef\xbc,7", b'a,"8"', b'/"/,9'),
+    ]
+)
 
 
 def cells(path: Path) -> list[list[str]]:
@@ -31,6 +39,7 @@ def cells(path: Path) -> list[list[str]]:
 @given(
     st.lists(COMMENTS, max_size=3),
     st.lists(st.one_of(ROWS, COMMENTS), max_size=12),
+    st.sampled_from(SIGNS),
     st.booleans(),
     st.booleans(),
     st.booleans(),
@@ -39,14 +48,17 @@ def test_comments_are_as_if_they_were_not_there(
     tmp_path_factory: pytest.TempPathFactory,
     before: list[bytes],
     lines: list[bytes],
+    sign: str,
     has_mark: bool,
     whole: bool,
     packed: bool,
 ) -> None:
     folder = tmp_path_factory.mktemp("comments")
+    before = [line.replace(b"#", sign.encode()) for line in before]
+    lines = [line.replace(b"#", sign.encode()) for line in lines]
     text = b"\n".join([*before, b"k,v", *lines]) + (b"\n" if whole else b"")
     text = MARK * has_mark + text
-    rows = [line for line in lines if not line.startswith(b"#")]
+    rows = [line for line in lines if not line.startswith(sign.encode())]
     with_comments, plain = folder / ("with.gz" if packed else "with"), folder / "plain"
     with_comments.write_bytes(gzip.compress(text) if packed else text)
     marked = MARK * (has_mark and not before)
@@ -67,7 +79,7 @@ def test_comments_are_as_if_they_were_not_there(
         found += [path.read_bytes() for path in sorted((folder / "by").glob("part-*"))]
         return found
 
-    assert done(with_comments, {"comment": "#"}) == done(plain, {})
+    assert done(with_comments, {"comment": sign}) == done(plain, {})
     shutil.rmtree(folder)
 
 
@@ -106,6 +118,9 @@ def test_what_is_written_is_no_comment(tmp_path: Path) -> None:
     assert run(*group).stdout == '"#k",count,v_first\n"#",1,#\n"#a",1,2\n'
     join = ["join", *words, "--by", "#k", tmp_path / "in", tmp_path / "in"]
     assert run(*join).stdout == '"#k",v,v_right\n"#a",2,2\n"#",#,#\n'
+    (tmp_path / "in").write_bytes(b'"//k",v\n/,1\n"//a",2\n"//",//\n')
+    join = ["join", "--csv", "--comment", "//", "--by", "//k", tmp_path / "in", tmp_path / "in"]
+    assert run(*join).stdout == '"//k",v,v_right\n/,1,1\n"//a",2,2\n"//",//,//\n'
 
 
 def test_an_error_names_the_line(tmp_path: Path) -> None:
@@ -130,7 +145,8 @@ def test_what_makes_no_sense(tmp_path: Path) -> None:
     for words, wanted in (
         (["--comment", "#"], "comment is for tables"),
         (["--csv", "--comment", ""], 'comments of a table cannot begin with ""'),
-        (["--csv", "--comment", "//"], 'comments of a table cannot begin with "//"'),
+        (["--csv", "--comment", "/,"], 'comments of a table cannot begin with "/,"'),
+        (["--csv", "--comment", "#" * 16], "at most 15 bytes"),
         (["--csv", "--comment", ","], 'comments of a table cannot begin with ","'),
         (["--csv", "--comment", '"'], "comments of a table cannot begin with"),
     ):

@@ -4,6 +4,7 @@
 
 pub mod arena;
 pub mod checksum;
+pub mod comment;
 mod crc_clmul;
 pub mod layout;
 pub mod objects;

@@ -8,6 +8,7 @@
 use memchr::{memchr, memchr2, memrchr};
 
 use super::BYTE_ORDER_MARK;
+use super::comment::CommentMark;
 use super::table::QUOTE;
 
 /// Finds the ends of rows in bytes that come in blocks.
@@ -24,7 +25,7 @@ use super::table::QUOTE;
 pub struct RowEnds {
     delimiter: u8,
     /// What a line that is no row begins with.
-    comment: Option<u8>,
+    comment: Option<CommentMark>,
     state: QuoteState,
 }
 
@@ -32,8 +33,8 @@ pub struct RowEnds {
 enum QuoteState {
     /// At the beginning of a file, of whose byte order mark so many bytes were seen.
     Mark(usize),
-    /// At the beginning of a row, which may be a comment.
-    Begin,
+    /// In a row of which so many bytes were seen, all of them as a comment begins.
+    Begin(usize),
     /// In a comment, where quotes are like all else.
     Comment,
     /// Not in quotes; `fresh` where a field begins with the next byte.
@@ -68,19 +69,19 @@ impl RowEnds {
         }
     }
 
-    /// The same where lines that begin with this byte are comments, in which quotes open nothing.
+    /// The same where lines that begin with this mark are comments, in which quotes open nothing.
     ///
     /// ```
-    /// use gristmill_base::record::row_ends::RowEnds;
-    /// let mut ends = RowEnds::new(b',').with_comment(Some(b'#'));
+    /// use gristmill_base::record::{comment::CommentMark, row_ends::RowEnds};
+    /// let mut ends = RowEnds::new(b',').with_comment(CommentMark::new(b"#"));
     /// assert_eq!(ends.rest(b"#,\"two\n1,#\n"), Some(7));
     /// assert_eq!(ends.rest(b"1,#\n"), Some(4));
     /// ```
     #[must_use]
-    pub fn with_comment(mut self, comment: Option<u8>) -> Self {
+    pub fn with_comment(mut self, comment: Option<CommentMark>) -> Self {
         self.comment = comment;
         if comment.is_some() && self.state == (QuoteState::Outside { fresh: true }) {
-            self.state = QuoteState::Begin;
+            self.state = QuoteState::Begin(0);
         }
         self
     }
@@ -90,7 +91,28 @@ impl RowEnds {
     fn begin(&self) -> QuoteState {
         match self.comment {
             None => QuoteState::Outside { fresh: true },
-            Some(_) => QuoteState::Begin,
+            Some(_) => QuoteState::Begin(0),
+        }
+    }
+
+    /// The state behind the first bytes of a row, in which no quote is.
+    fn behind(&self, row: &[u8]) -> QuoteState {
+        let Some(mark) = self.comment.as_ref().map(CommentMark::as_bytes) else {
+            return self.fresh_behind(row);
+        };
+        if row.starts_with(mark) {
+            QuoteState::Comment
+        } else if mark.starts_with(row) {
+            QuoteState::Begin(row.len())
+        } else {
+            self.fresh_behind(row)
+        }
+    }
+
+    /// The same of a row that is no comment.
+    fn fresh_behind(&self, row: &[u8]) -> QuoteState {
+        QuoteState::Outside {
+            fresh: row.last().is_none_or(|last| *last == self.delimiter),
         }
     }
 
@@ -107,17 +129,21 @@ impl RowEnds {
                         at += 1;
                         QuoteState::Mark(seen + 1)
                     } else {
-                        match seen == 0 || mark.is_none() {
+                        match mark.is_none() {
                             true => self.begin(),
-                            false => QuoteState::Outside { fresh: false },
+                            false => self.behind(BYTE_ORDER_MARK.get(..seen).unwrap_or_default()),
                         }
                     };
                 }
-                QuoteState::Begin => {
-                    let first = rest.first()?;
-                    self.state = match self.comment == Some(*first) {
-                        true => QuoteState::Comment,
-                        false => QuoteState::Outside { fresh: true },
+                QuoteState::Begin(seen) => {
+                    let first = *rest.first()?;
+                    let mark = self.comment.as_ref().map_or(&[][..], CommentMark::as_bytes);
+                    let is_next = mark.get(seen) == Some(&first);
+                    at += usize::from(is_next);
+                    self.state = match (is_next, seen + 1 == mark.len()) {
+                        (true, true) => QuoteState::Comment,
+                        (true, false) => QuoteState::Begin(seen + 1),
+                        (false, _) => QuoteState::Outside { fresh: seen == 0 },
                     };
                 }
                 QuoteState::Comment => {
@@ -171,7 +197,10 @@ impl RowEnds {
     /// assert_eq!(ends.rest(b"\"4\n\"\n"), Some(5));
     /// ```
     pub fn pass_over(&mut self, block: &[u8]) -> usize {
-        if !matches!(self.state, QuoteState::Outside { .. } | QuoteState::Begin) {
+        if !matches!(
+            self.state,
+            QuoteState::Outside { .. } | QuoteState::Begin(_)
+        ) {
             return 0;
         }
         let plain = memchr(QUOTE, block).unwrap_or(block.len());
@@ -187,34 +216,21 @@ impl RowEnds {
     /// Behind `bytes` without quotes, outside of quotes.
     fn settle(&mut self, bytes: &[u8]) {
         let Some(last) = bytes.last() else { return };
-        let fresh = *last == self.delimiter || *last == b'\n';
-        let mut state = QuoteState::Outside { fresh };
-        if self.comment.is_some() {
-            let row = match memrchr(b'\n', bytes) {
-                Some(end) => bytes.get(end + 1..),
-                None => (self.state == QuoteState::Begin).then_some(bytes),
-            };
-            match row.map(<[u8]>::first) {
-                Some(None) => state = QuoteState::Begin,
-                Some(first) if first == self.comment.as_ref() => state = QuoteState::Comment,
-                _ => {}
-            }
-        }
-        self.state = state;
+        self.state = match (memrchr(b'\n', bytes), self.state) {
+            (Some(end), _) => self.behind(bytes.get(end + 1..).unwrap_or_default()),
+            (None, QuoteState::Begin(0)) => self.behind(bytes),
+            (None, QuoteState::Begin(seen)) => self.behind_more(seen, bytes),
+            (None, _) => QuoteState::Outside {
+                fresh: *last == self.delimiter,
+            },
+        };
     }
-}
 
-/// Whether a row is a comment: it begins with this byte, if it is first behind a byte order mark.
-///
-/// ```
-/// use gristmill_base::record::row_ends::is_comment;
-/// assert!(is_comment(b"\xef\xbb\xbf# a\n", Some(b'#'), true));
-/// assert!(!is_comment(b"\"#\",1\n", Some(b'#'), false) && !is_comment(b"#\n", None, false));
-/// ```
-#[inline]
-pub fn is_comment(row: &[u8], comment: Option<u8>, is_first: bool) -> bool {
-    let Some(comment) = comment else { return false };
-    let marked = row.strip_prefix(BYTE_ORDER_MARK);
-    let row = marked.filter(|_| is_first).unwrap_or(row);
-    row.first() == Some(&comment)
+    /// The state behind the first bytes of a row of which so many were seen as a comment begins.
+    #[cold]
+    fn behind_more(&self, seen: usize, bytes: &[u8]) -> QuoteState {
+        let mark = self.comment.as_ref().map_or(&[][..], CommentMark::as_bytes);
+        let seen = mark.get(..seen).unwrap_or_default();
+        self.behind(&[seen, bytes].concat())
+    }
 }

@@ -14,6 +14,7 @@ use gristmill_gnu_keys::Keys;
 use memchr::memchr;
 use serde::{Deserialize, Serialize};
 
+use super::comment::CommentMark;
 use super::row_ends::RowEnds;
 use super::table::{QUOTE, fields_of, plain_fields_of, value_of, without_end};
 use crate::error::{Error, Kind, Result};
@@ -52,7 +53,7 @@ pub struct TableKeys {
     pub pads: bool,
     /// What lines begin with that are no rows.
     #[serde(default)]
-    pub comment: Option<u8>,
+    pub comment: Option<CommentMark>,
     /// What a last row gets that has no end.
     pub ending: String,
     /// The source whose header is kept.

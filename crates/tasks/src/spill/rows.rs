@@ -15,7 +15,7 @@ use super::in_order::{InOrder, block_bytes};
 use super::record_assembler::RecordAssembler;
 use super::{Progress, SpillPlan, SpillScratch, SpilledRun};
 use gristmill_base::error::{Error, JobOption, Kind, Result};
-use gristmill_base::record::row_ends::is_comment;
+use gristmill_base::record::comment::{COMMENT_BYTES_MAX, is_comment};
 use gristmill_base::record::shape::{Keyed, PairShape};
 use gristmill_base::record::table::{open_quote, without_end};
 use gristmill_base::record::table_keys::{BadRow, RowCodes, TableKeys, TableSource};
@@ -457,19 +457,29 @@ fn at(
 fn before(store: &Stores, file: &InputFile, bytes: u64, table: &TableKeys) -> Result<(u64, u64)> {
     let opened = store.open_input(file, Caching::Cached)?;
     let (mut rows, mut lines, mut buffers) = (0, 0, Vec::new());
-    let mut begun = None; // the first byte of the row that goes on
+    let mut begun = Vec::new(); // the first bytes of the row that goes on
+    let mut is_first = true;
     let mut ends = table.row_ends_of_file();
     let blocks = (TRANSFER_BYTES, 2);
     read_through(&*opened, 0..bytes, blocks, &mut buffers, |block| {
         lines += memchr::memchr_iter(b'\n', block).count() as u64;
         let mut rest = block;
         while let Some(length) = ends.rest(rest) {
-            let first = begun.take().or(rest.first().copied());
-            rows += u64::from(table.comment.is_none() || first != table.comment);
+            begin_row(&mut begun, rest);
+            rows += u64::from(!is_comment(&begun, table.comment, is_first));
+            begun.clear();
+            is_first = false;
             rest = rest.get(length..).unwrap_or_default();
         }
-        begun = begun.or(rest.first().copied());
+        begin_row(&mut begun, rest);
         Ok(())
     })?;
     Ok((rows, lines))
+}
+
+/// Takes more of a row, as far as it says whether that is a comment.
+fn begin_row(begun: &mut Vec<u8>, more: &[u8]) {
+    let most = BYTE_ORDER_MARK.len() + COMMENT_BYTES_MAX;
+    let missing = most.saturating_sub(begun.len()).min(more.len());
+    begun.extend_from_slice(more.get(..missing).unwrap_or_default());
 }

@@ -141,6 +141,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use gristmill_base::record::comment::CommentMark;
     use gristmill_storage::OutputStore as _;
     use gristmill_storage::memory::Memory;
     use gristmill_tasks::split::input_files;
@@ -150,6 +151,7 @@ mod tests {
         let piece = prop_oneof![
             4 => Just("a,b\n".to_owned()),
             2 => Just("# a,\"b\n".to_owned()),
+            2 => Just("/\"a,\n/\n//\"b\n".to_owned()),
             1 => (1_usize..5000).prop_map(|length| format!("#{},\"\n", "z".repeat(length))),
             2 => Just("\"x\ny\",\"\"\"\"\r\n".to_owned()),
             1 => Just("5\" nail,\n".to_owned()),
@@ -182,7 +184,7 @@ mod tests {
             text in text(),
             step in 1_u64..3000,
             block in 1_usize..700,
-            has_comments in any::<bool>(),
+            comment in prop_oneof![Just(""), Just("#"), Just("//"), Just("#z")],
         ) {
             let memory = Memory::with_room_for(1 << 30);
             let bytes = text.len() as u64;
@@ -190,7 +192,7 @@ mod tests {
             file.write_at(&text, 0).unwrap();
             let stores = Stores::new(Arc::new(memory));
             let files = input_files(&stores, &["/t".into()]).unwrap();
-            let ends = RowEnds::of_file(b',').with_comment(has_comments.then_some(b'#'));
+            let ends = RowEnds::of_file(b',').with_comment(CommentMark::new(comment.as_bytes()));
             let mut scan = Scan::begin(&stores, &files[0], ends.clone()).unwrap();
             scan.block = vec![0; block];
             let all = starts(&text, ends);

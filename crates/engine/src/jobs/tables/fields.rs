@@ -13,6 +13,7 @@ use super::{InputTable, RecordsAsked, RequestedKey, RowsAsked, RowsForm};
 use gristmill_base::error::{Error, Result};
 use gristmill_base::names::name_of;
 use gristmill_base::record::objects::{ObjectKeys, ObjectPaths, text_of};
+use gristmill_base::record::comment::{CommentMark, is_comment};
 use gristmill_base::record::table::{fields_of, value_of, write_field, write_quoted};
 use gristmill_base::record::table_keys::ColumnKey;
 use gristmill_base::value::ValueWriter;
@@ -280,7 +281,7 @@ pub(in crate::jobs) struct RecordWriter {
     delimiter: u8,
     quotes: bool,
     /// What comments begin with: a record must not.
-    comment: Option<u8>,
+    comment: Option<CommentMark>,
     ending: String,
     /// Fields of the record so far.
     fields: usize,
@@ -322,7 +323,7 @@ impl RecordWriter {
 
     /// Writes a field that a record begins with: for records that are put together of pieces.
     pub(in crate::jobs) fn first(&self, value: &[u8], out: &mut Vec<u8>) {
-        match self.comment.is_some() && self.comment.as_ref() == value.first() {
+        match is_comment(value, self.comment, false) {
             true => write_quoted(value, out),
             false => self.cell(value, out),
         }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::RowsForm;
 use gristmill_base::error::{Error, Kind, Result};
-use gristmill_base::record::row_ends::is_comment;
+use gristmill_base::record::comment::is_comment;
 use gristmill_base::record::table::has_lone_cr;
 use gristmill_storage::Caching;
 use gristmill_storage::codec::{Codec, Coding, open_file};
@@ -129,7 +129,7 @@ pub(in crate::jobs) fn beginning(
             let message = format!("comments go on for {at} bytes before its first row");
             return Err(Error::new(Kind::BadInput, "read the input", message)
                 .with("file", name)
-                .advise("check the byte that comments begin with, or leave them out first, with grep -v"));
+                .advise("check what comments begin with, or leave them out first, with grep -v"));
         }
         if row.len() > HEADER_BYTES_MAX {
             check_ends(row, delimiter, name)?;

@@ -28,6 +28,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use gristmill_base::error::Result;
 use gristmill_base::names::name_of;
+use gristmill_base::record::comment::CommentMark;
 use gristmill_base::record::objects::ObjectKeys;
 use gristmill_base::record::row_ends::RowEnds;
 use gristmill_base::record::table_keys::TableKeys;
@@ -44,7 +45,7 @@ pub(in crate::jobs) struct RowsForm {
     /// Whether rows with fewer fields are filled with empty ones.
     pub(in crate::jobs) pads: bool,
     /// What lines begin with that are no rows.
-    pub(in crate::jobs) comment: Option<u8>,
+    pub(in crate::jobs) comment: Option<CommentMark>,
 }
 
 impl RowsForm {

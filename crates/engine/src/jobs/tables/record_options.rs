@@ -24,7 +24,7 @@ pub(in crate::jobs) const fn json_lines() -> OptionSpec {
 pub(in crate::jobs) const fn comment_option() -> OptionSpec {
     option(
         "none",
-        "Lines of a table that begin with this byte, such as #, are comments, and are left out.",
+        "Lines of a table that begin with this, such as # or //, are comments, and are left out.",
     )
 }
 

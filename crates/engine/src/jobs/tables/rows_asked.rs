@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use super::{Ragged, RowsForm, delimiter_of, wrong};
 use gristmill_base::error::Result;
 use gristmill_base::names::name_of;
+use gristmill_base::record::comment::{COMMENT_BYTES_MAX, CommentMark};
 
 /// The options that say whether the input is a table, and how its rows are read.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +35,7 @@ impl RowsAsked<'_> {
             no_header: self.no_header,
             skip_bad,
             pads,
-            comment: self.comment_byte(delimiter)?,
+            comment: self.comment_mark(delimiter)?,
         }))
     }
 
@@ -66,19 +67,21 @@ impl RowsAsked<'_> {
         }
     }
 
-    /// The byte that comments begin with.
-    fn comment_byte(self, delimiter: u8) -> Result<Option<u8>> {
+    /// What comments begin with.
+    fn comment_mark(self, delimiter: u8) -> Result<Option<CommentMark>> {
         let Some(given) = self.comment else {
             return Ok(None);
         };
-        match name_of(given.to_owned()).as_bytes() {
-            [byte] if !b"\"\r\n".contains(byte) && *byte != delimiter => Ok(Some(*byte)),
+        let name = name_of(given.to_owned());
+        let is_wrong = |byte: &u8| b"\"\r\n".contains(byte) || *byte == delimiter;
+        match CommentMark::new(name.as_bytes()) {
+            Some(mark) if !mark.as_bytes().iter().any(is_wrong) => Ok(Some(mark)),
             _ => Err(
                 wrong(format!("comments of a table cannot begin with {given:?}"))
                     .of_option("comment")
-                    .advise(
-                        "give one byte, such as #: not a quote, and not the byte between fields",
-                    ),
+                    .advise(format!(
+                        "give at most {COMMENT_BYTES_MAX} bytes, such as # or //, without quotes and the byte between fields"
+                    )),
             ),
         }
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use gristmill_engine::codec::Codec;
 use gristmill_engine::order::borders::Border;
 use gristmill_engine::order::{CutPoints, Entry};
+use gristmill_engine::record::comment::CommentMark;
 use gristmill_engine::record::layout::RecordLayout;
 use gristmill_engine::record::shape::{Fixed, Keyed, LineShape, PairShape, ShapeKind};
 use gristmill_engine::record::table_keys::{ColumnKey, TableKeys, TableSource};
@@ -253,7 +254,7 @@ fn table_keys() -> TableKeys {
         keys: keys.into_iter().map(key).collect(),
         skip_bad: 3,
         pads: true,
-        comment: Some(b'#'),
+        comment: CommentMark::new(b"//"),
         ending: "\r\n".to_owned(),
         header: Some(TableSource::File(7)),
         no_header: true,
