@@ -607,6 +607,7 @@ def unique(
     ragged: Literal["error", "pad", "drop"] = ...,
     comment: str | None = ...,
     field_separator: str | None = ...,
+    zero_terminated: bool = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -669,6 +670,7 @@ def unique(
             out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
+        zero_terminated: Lines end with NUL, in the input and in the output.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -749,6 +751,7 @@ def group(
     ragged: Literal["error", "pad", "drop"] = ...,
     comment: str | None = ...,
     field_separator: str | None = ...,
+    zero_terminated: bool = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -809,6 +812,7 @@ def group(
             out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
+        zero_terminated: Lines end with NUL, in the input and in the output.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -892,6 +896,7 @@ def top_records(
     ragged: Literal["error", "pad", "drop"] = ...,
     comment: str | None = ...,
     field_separator: str | None = ...,
+    zero_terminated: bool = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -954,6 +959,7 @@ def top_records(
             out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
+        zero_terminated: Lines end with NUL, in the input and in the output.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -1039,6 +1045,7 @@ def join(
     ragged: Literal["error", "pad", "drop"] = ...,
     comment: str | None = ...,
     field_separator: str | None = ...,
+    zero_terminated: bool = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -1110,6 +1117,7 @@ def join(
             out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
+        zero_terminated: Lines end with NUL, in the input and in the output.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -1191,6 +1199,7 @@ def sample(
     ragged: Literal["error", "pad", "drop"] = ...,
     comment: str | None = ...,
     field_separator: str | None = ...,
+    zero_terminated: bool = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -1241,6 +1250,7 @@ def sample(
             out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
+        zero_terminated: Lines end with NUL, in the input and in the output.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -1308,6 +1318,7 @@ def shuf(
     ragged: Literal["error", "pad", "drop"] = ...,
     comment: str | None = ...,
     field_separator: str | None = ...,
+    zero_terminated: bool = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -1351,6 +1362,7 @@ def shuf(
             out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
+        zero_terminated: Lines end with NUL, in the input and in the output.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for
@@ -1424,6 +1436,7 @@ def split_by(
     ragged: Literal["error", "pad", "drop"] = ...,
     comment: str | None = ...,
     field_separator: str | None = ...,
+    zero_terminated: bool = ...,
     memory: int | str | None = ...,
     workers: int | None = ...,
     runner: Literal["threads", "processes"] = ...,
@@ -1475,6 +1488,7 @@ def split_by(
             out. By default none.
         field_separator: The byte between fields; \t is a tab, \0 is NUL. By default blanks; of a
             table the comma, or with --tsv the tab.
+        zero_terminated: Lines end with NUL, in the input and in the output.
         memory: Most memory that the job may use, such as 512M, 8G or 1GiB. By default 60 % of what
             is available.
         workers: How many tasks run at once. The output does not depend on it. By default one for

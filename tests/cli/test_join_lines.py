@@ -27,6 +27,9 @@ LINE = st.builds(
 FILE = st.tuples(st.lists(LINE, max_size=7), st.booleans())
 
 
+SWAPPED = bytes.maketrans(b"\n\0", b"\0\n")
+
+
 def text_of(file: tuple[list[bytes], bool]) -> bytes:
     """The bytes of a file, whose last line may have no end."""
     lines, has_end = file
@@ -51,7 +54,13 @@ def gnu(words: Sequence[object], directory: Path, text: bytes | None = None) -> 
 
 
 def gnu_sorted(
-    file: Path, field: int, separator: bytes | None, *, fold: bool, has_header: bool
+    file: Path,
+    field: int,
+    separator: bytes | None,
+    *,
+    fold: bool,
+    has_header: bool,
+    end: bytes = b"\n",
 ) -> None:
     """Sorts a file by a field as GNU join wants it; lines of equal keys stay as they are."""
     options: list[object] = ["sort", "-s", f"-k{field}{'b' * (separator is None)},{field}"]
@@ -61,11 +70,13 @@ def gnu_sorted(
         options += [b"-t" + (separator if separator != b"\0" else b"\\0")]
     if fold:
         options.append("-f")
+    if end == b"\0":
+        options.append("-z")
     lines = file.read_bytes()
     header = b""
     if has_header and lines:
-        header, _, lines = lines.partition(b"\n")
-        header += b"\n"
+        header, _, lines = lines.partition(end)
+        header += end
     text = gnu(options, file.parent, lines)
     file.with_suffix(".sorted").write_bytes(header + text)
 
@@ -106,29 +117,41 @@ OPTIONS = st.fixed_dictionaries(
 
 
 @settings(max_examples=150)
-@given(FILE, FILE, OPTIONS, st.sampled_from(SEPARATORS))
+@given(FILE, FILE, OPTIONS, st.sampled_from(SEPARATORS), st.booleans())
 def test_lines_are_those_of_gnu_join(
     tmp_path_factory: pytest.TempPathFactory,
     left: tuple[list[bytes], bool],
     right: tuple[list[bytes], bool],
     options: dict[str, Any],
     separator: bytes | None,
+    zero: bool,
 ) -> None:
+    """With -z each LF and each NUL change places: so lines have LFs, which are blanks."""
     folder = tmp_path_factory.mktemp("lines")
     if separator == b"":
         options = {**options, "left_field": 1, "right_field": 1}
+    swap = SWAPPED if zero else None
+    if zero and separator == b"\0":
+        separator = b":"  # GNU join does not cut lines where an LF is
     for name, file in (("left", left), ("right", right)):
-        (folder / name).write_bytes(text_of(file))
+        (folder / name).write_bytes(text_of(file).translate(swap))
         gnu_sorted(
             folder / name,
             options.get(f"{name}_field", 1),
             separator,
             fold=options.get("ignore_case", False),
             has_header=options.get("header", False),
+            end=b"\0" if zero else b"\n",
         )
-    words = ["join", "--nocheck-order", *words_of(options, separator), "left.sorted"]
+    words = [
+        "join",
+        "--nocheck-order",
+        *words_of(options, separator),
+        *["-z"] * zero,
+        "left.sorted",
+    ]
     wanted = gnu([*words, "right.sorted"], folder)
-    mine: dict[str, Any] = dict(options)
+    mine: dict[str, Any] = {**options, "zero_terminated": zero}
     if separator is not None:
         mine["field_separator"] = {b"\0": r"\0"}.get(separator, separator.decode())
     # How many fields the first line has depends on which one that is.
@@ -239,3 +262,13 @@ def test_gnu_letters_are_for_two_inputs(tmp_path: Path) -> None:
     error = failure("join", "a", "a", "a", "-a1", status=2, cwd=tmp_path)
     assert "--unpaired: it is for two inputs" in error
     assert run("join", "a", "a", "a", cwd=tmp_path).stdout == "1 a a a\n"
+
+
+def test_lines_with_an_lf_are_taken_whole(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"b\0b\nx\0c\nx\0")
+    (tmp_path / "b").write_bytes(b"b\0b\nx\0")
+    for separator in ("", "\n"):
+        words = ["join", "-z", "-t", separator]
+        wanted = gnu([*words, "--nocheck-order", "-o1.1,2.1", "-a1", "a", "b"], tmp_path)
+        found = run(*words, "--fields", "1.1,2.1", "-a1", "a", "b", cwd=tmp_path).stdout
+        assert sorted(found.split("\0")) == sorted(wanted.decode().split("\0"))

@@ -13,6 +13,7 @@ oracles. FUZZ_SEED is a number, or `new`; FUZZ_CASE runs one case alone.
 import json
 import os
 import random
+import re
 import select
 import shutil
 import signal
@@ -58,8 +59,9 @@ class Outcome:
         )
 
     def lines(self) -> list[bytes]:
-        """All lines, sorted."""
-        return sorted(b"".join((self.stdout, *self.written.values())).split(b"\n"))
+        """All lines with their ends, LF or NUL, sorted."""
+        text = b"".join((self.stdout, *self.written.values()))
+        return sorted(re.findall(rb"[^\n\0]*[\n\0]?", text))
 
 
 @dataclass(frozen=True)

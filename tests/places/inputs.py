@@ -76,6 +76,7 @@ def _texts(folder: Path, made: random.Random) -> None:
     keys = [f"{made.getrandbits(made.choice((4, 30, 300))):x}" for _ in range(4_000)]
     (folder / "lines").write_text("\n".join(keys))
     (folder / "in-order").write_text("\n".join(sorted(keys)) + "\n")
+    (folder / "zeros").write_text("\0".join(keys))
     (folder / "nothing").touch()
 
 

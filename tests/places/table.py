@@ -194,6 +194,7 @@ COUNTED = (
         "join --csv --by id --how full {in}/users.csv {in}/users.csv {in}/users.csv -o {out}",
     ),
     case("sample", "sample -n 5 {in}/text -o {out}"),
+    case("shuf-zero", "shuf -z {in}/zeros -o {out}"),
     case("shuf", "shuf --csv {in}/users.csv -o {out} --parts 2"),
     case("split", "split --by 1 {in}/text {out}"),
     case("split-lines", "split --csv --lines 2 {in}/users.csv {out}"),

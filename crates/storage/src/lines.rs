@@ -18,6 +18,7 @@
 //! A line may be as long as memory holds: the buffer doubles. Of a line that is longer than anybody wants to see, only
 //! the end is kept ([`Lines::advance_keeping`]).
 
+mod line_end;
 pub mod scan_start;
 pub mod words;
 
@@ -25,32 +26,12 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr2, memmem, memrchr};
 
+pub use self::line_end::{LineEnd, lines_of};
 use gristmill_base::error::{Error, Kind, Result};
 pub use gristmill_base::record::BYTE_ORDER_MARK;
 
 /// Bytes that are read at once, unless somebody knows better.
 pub const BLOCK_BYTES: usize = 128 << 10;
-
-/// The lines of a text, without the LF that ends each but perhaps the last.
-///
-/// ```
-/// use gristmill_storage::lines::lines_of;
-/// assert!(lines_of(b"a\n\nb").eq([&b"a"[..], b"", b"b"]));
-/// assert!(lines_of(b"a\n").eq([b"a"]));
-/// ```
-pub fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let (line, end) = match memchr(b'\n', rest) {
-            Some(at) => (at, at + 1),
-            None if rest.is_empty() => return None,
-            None => (rest.len(), rest.len()),
-        };
-        let found = &rest[..line];
-        rest = &rest[end..];
-        Some(found)
-    })
-}
 
 /// Where bytes come from: fills the beginning of a buffer, 0 at the end.
 pub trait ByteSource {
@@ -74,6 +55,8 @@ pub enum Terminator {
     },
     /// CR, LF, or CR LF, as in Hadoop's `LineReader`.
     Hadoop,
+    /// NUL.
+    Nul,
     /// These bytes, of which there is at least one.
     Bytes(Vec<u8>),
 }
@@ -217,6 +200,14 @@ impl<S: ByteSource> Lines<S> {
         self.buffer.get(self.line.clone()).unwrap_or_default()
     }
 
+    /// The byte that ends lines of which [`Lines::many`] come at once.
+    pub fn last_byte(&self) -> u8 {
+        match self.ends {
+            Ends::Nul => 0,
+            Ends::Lf { .. } | Ends::Hadoop | Ends::Bytes(_) => b'\n',
+        }
+    }
+
     /// Whether all lines have been given.
     pub fn is_over(&self) -> bool {
         self.over && self.next == self.to
@@ -243,8 +234,8 @@ impl<S: ByteSource> Lines<S> {
             .unwrap_or_default()
     }
 
-    /// Whole lines that are ended by LF alone, as they lie in memory: all that are at hand, in `most` bytes.
-    /// Empty where there are none; then [`Lines::advance`] goes on.
+    /// Whole lines that are ended by LF alone, or by NUL where that ends lines, as they lie in memory: all that are at hand, in
+    /// `most` bytes. Empty where there are none; then [`Lines::advance`] goes on.
     pub fn many(&mut self, most: u64) -> Result<&[u8]> {
         if matches!(self.ends, Ends::Bytes(_)) {
             return Ok(&[]);
@@ -257,10 +248,10 @@ impl<S: ByteSource> Lines<S> {
         let rest = self.buffer.get(self.next..end).unwrap_or_default();
         let plain = match self.ends {
             Ends::Hadoop => memchr(b'\r', rest).and_then(|at| rest.get(..at)),
-            Ends::Lf { .. } | Ends::Bytes(_) => None,
+            Ends::Lf { .. } | Ends::Nul | Ends::Bytes(_) => None,
         };
         let plain = plain.unwrap_or(rest);
-        let len = memrchr(b'\n', plain).map_or(0, |last| last + 1);
+        let len = memrchr(self.last_byte(), plain).map_or(0, |last| last + 1);
         let start = self.next;
         self.next += len;
         self.line = start..self.next;
@@ -297,6 +288,8 @@ pub enum Ends {
     },
     /// See [`Terminator::Hadoop`].
     Hadoop,
+    /// See [`Terminator::Nul`].
+    Nul,
     /// See [`Terminator::Bytes`].
     Bytes(Box<memmem::Finder<'static>>),
 }
@@ -312,6 +305,7 @@ impl Ends {
                 strip_cr: *strip_cr,
             },
             Terminator::Hadoop => Ends::Hadoop,
+            Terminator::Nul => Ends::Nul,
             Terminator::Bytes(bytes) if bytes.is_empty() => {
                 let message = "the delimiter has no bytes";
                 return Err(Error::new(Kind::BadOption, "read lines", message)
@@ -326,7 +320,7 @@ impl Ends {
     /// The longest part of an end that can lie before what was not read yet.
     pub fn overlap(&self) -> usize {
         match self {
-            Ends::Lf { .. } => 0,
+            Ends::Lf { .. } | Ends::Nul => 0,
             Ends::Hadoop => 1,
             Ends::Bytes(finder) => finder.needle().len() - 1,
         }
@@ -350,6 +344,10 @@ impl Ends {
                     (Some(b'\r'), None) if !whole => None,
                     _ => Some((at, at + 1)),
                 }
+            }
+            Ends::Nul => {
+                let at = looked + memchr(0, rest)?;
+                Some((at, at + 1))
             }
             Ends::Bytes(finder) => {
                 let at = looked + finder.find(rest)?;

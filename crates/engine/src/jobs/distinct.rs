@@ -8,7 +8,7 @@
 //! Of whole lines the code is the line, which is not kept twice; with `--sorted` they are only counted ([`CountedKeys`]).
 //! The output is in the order of the input: the place of the record that is kept counts. Parts are ranges of the input.
 //! Keys are compared as `sort` compares them: records are the same that it would call equal. A line is its bytes without the LF
-//! behind it: a CR is a part of it, and the last line needs no LF.
+//! (or NUL) behind it: a CR is a part of it, and the last line needs no LF.
 
 use super::kind::Described;
 use super::mapreduce::{NativeJob, NativeOutput, one_if_sorted, wrong_option};
@@ -22,6 +22,7 @@ use gristmill_base::error::{Error, Result};
 use gristmill_base::record::table::without_end;
 use gristmill_base::value::{Token, ValueReader, write};
 use gristmill_gnu_keys::Keys;
+use gristmill_storage::lines::LineEnd;
 use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
 use gristmill_tasks::task::{
@@ -161,7 +162,7 @@ impl NativeJob for DistinctSpec {
     fn records(&self) -> Result<RecordsAsked> {
         if !self.has_columns() {
             self.fields_asked().fields(None)?; // whether the options go together
-            return Ok(RecordsAsked::Lines);
+            return Ok(RecordsAsked::Lines(self.asked().line_end()));
         }
         self.fields_asked().records(1, self.keys().columns()?)
     }
@@ -176,6 +177,7 @@ impl NativeJob for DistinctSpec {
                     true => OutputLine::PaddedCountKey,
                     false => OutputLine::Key,
                 },
+                end: self.asked().line_end(),
             }));
         }
         let by = match (self.has_columns(), self.is_plain()) {
@@ -196,6 +198,7 @@ impl NativeJob for DistinctSpec {
             sorted: self.sorted,
             table: table.cloned(),
             header,
+            end: self.asked().line_end(),
             aggregate: match counts {
                 true => Aggregate::Several(vec![kept, Aggregate::Count]),
                 false => kept,
@@ -238,6 +241,8 @@ struct DistinctOperator {
     sorted: bool,
     table: Option<InputTable>,
     header: Vec<u8>,
+    /// What ends lines.
+    end: LineEnd,
     /// A record, at its place, and where they are counted how many there are.
     aggregate: Aggregate,
     counts: bool,
@@ -258,7 +263,7 @@ impl DistinctOperator {
             false => written.extend_from_slice(record),
         }
         if !matches!(self.by, ComparedBy::RowCode) {
-            written.push(b'\n');
+            written.push(self.end.byte());
         }
     }
 }
@@ -292,7 +297,7 @@ impl Operator for DistinctOperator {
     fn reducer(&self, memory: usize) -> Result<Box<dyn Reducer + '_>> {
         Ok(match self.sorted {
             true => Box::new(KeptRecords::new(self, memory)),
-            false => Box::new(EachRecord::default()),
+            false => Box::new(EachRecord::ended_by(self.end)),
         })
     }
 }
@@ -403,8 +408,9 @@ impl<'o> KeptRecords<'o> {
 
 impl Regrouper for KeptRecords<'_> {
     fn next(&mut self, groups: &mut MergedGroups, pairs: &mut Pairs<'_>) -> Result<bool> {
+        let end = self.distinct.end;
         self.take_next(groups, |place, record| {
-            pairs.give_at(place, record.strip_suffix(b"\n").unwrap_or(record))
+            pairs.give_at(place, end.strip(record))
         })
     }
 }

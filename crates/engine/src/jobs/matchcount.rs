@@ -10,6 +10,7 @@ use super::mapreduce::{NativeJob, NativeOutput, pattern_of};
 use super::tables::InputTable;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::error::Result;
+use gristmill_storage::lines::LineEnd;
 use gristmill_storage::location::Location;
 use gristmill_tasks::task::{
     CountedKeys, KeySelection, LetterCase, LineKeys, Operator, OutputLine,
@@ -86,6 +87,7 @@ impl NativeJob for MatchcountSpec {
                 ..KeySelection::default()
             },
             line: OutputLine::CountKey,
+            end: LineEnd::Lf,
         }))
     }
 }

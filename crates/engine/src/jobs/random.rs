@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use twox_hash::XxHash3_128;
 
 use gristmill_base::error::Result;
+use gristmill_storage::lines::LineEnd;
 use gristmill_tasks::merge::groups::MergedGroups;
 use gristmill_tasks::task::{PartFiles, Records, Reducer};
 
@@ -38,7 +39,7 @@ pub(super) struct RandomRecord<'a> {
     pub(super) file: u32,
     /// Where in it the record begins.
     pub(super) offset: u64,
-    /// Its bytes, without the LF at their end.
+    /// Its bytes, without their end.
     pub(super) bytes: &'a [u8],
 }
 
@@ -85,8 +86,7 @@ impl RandomRecords {
                 .lines()
                 .try_for_each(|(offset, line)| one(offset, line));
         }
-        let bytes = records.bytes;
-        one(records.offset, bytes.strip_suffix(b"\n").unwrap_or(bytes))
+        one(records.offset, records.end.strip(records.bytes))
     }
 }
 
@@ -98,18 +98,27 @@ fn random_key(seed: u64, file: u32, offset: u64) -> u128 {
 }
 
 /// Writes the record of each pair as a line, in the order of the pairs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct EachRecord {
+    end: LineEnd,
     line: Vec<u8>,
 }
 
 impl EachRecord {
-    /// Writes a record, which has no LF yet.
+    /// Lines end so.
+    pub(super) fn ended_by(end: LineEnd) -> Self {
+        EachRecord {
+            end,
+            line: Vec::new(),
+        }
+    }
+
+    /// Writes a record, which has no end yet.
     #[inline]
     pub(super) fn write(&mut self, record: &[u8], part: &mut PartFiles) -> Result<()> {
         self.line.clear();
         self.line.extend_from_slice(record);
-        self.line.push(b'\n');
+        self.line.push(self.end.byte());
         part.record(&self.line)
     }
 }
@@ -135,6 +144,7 @@ mod tests {
         let records = Records {
             input: 0,
             bytes: b"a\n\nbc",
+            end: LineEnd::Lf,
             fields: &[],
             code: &[],
             position: 0,

@@ -15,6 +15,7 @@ use super::tables::{
 };
 use crate::plan::table::{CommandSpec, Common, option};
 use gristmill_base::error::{Error, JobOption, Kind, Result, show_bytes};
+use gristmill_storage::lines::LineEnd;
 use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
 use gristmill_tasks::task::{
@@ -128,13 +129,14 @@ impl NativeJob for RecordSampleSpec {
     }
 
     fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
-        let many = matches!(self.records()?, RecordsAsked::Lines);
+        let many = matches!(self.records()?, RecordsAsked::Lines(_));
         let fields = self.fields_asked().fields(tables.first())?;
         Ok(Box::new(SampleOperator {
             amount: self.amount()?,
             records: RandomRecords::new(self.seed.as_deref(), many),
             by: fields.columns(&self.by)?,
             header: fields.header(),
+            end: self.asked().line_end(),
             fields,
         }))
     }
@@ -148,6 +150,7 @@ struct SampleOperator {
     by: Vec<usize>,
     fields: RecordFields,
     header: Vec<u8>,
+    end: LineEnd,
 }
 
 impl Operator for SampleOperator {
@@ -190,9 +193,9 @@ impl Operator for SampleOperator {
                 number,
                 memory,
                 drawn: Vec::new(),
-                records: EachRecord::default(),
+                records: EachRecord::ended_by(self.end),
             }),
-            DrawAmount::Below(_) => Box::new(EachRecord::default()),
+            DrawAmount::Below(_) => Box::new(EachRecord::ended_by(self.end)),
         })
     }
 }

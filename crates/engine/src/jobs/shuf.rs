@@ -13,6 +13,7 @@ use super::tables::{InputTable, RecordsAsked, record_inputs, record_options};
 use crate::plan::table::{CommandSpec, Common, option};
 use gristmill_base::error::Result;
 use gristmill_base::value::partition;
+use gristmill_storage::lines::LineEnd;
 use gristmill_storage::location::Location;
 use gristmill_tasks::task::{Mapper, Operator, Pairs, Records, Reducer};
 
@@ -70,10 +71,11 @@ impl NativeJob for ShufSpec {
     }
 
     fn operator(&self, tables: &[InputTable]) -> Result<Box<dyn Operator>> {
-        let many = matches!(self.records()?, RecordsAsked::Lines);
+        let many = matches!(self.records()?, RecordsAsked::Lines(_));
         Ok(Box::new(ShuffleOperator {
             records: RandomRecords::new(self.seed.as_deref(), many),
             header: self.asked().fields(tables.first())?.header(),
+            end: self.asked().line_end(),
         }))
     }
 }
@@ -83,6 +85,7 @@ impl NativeJob for ShufSpec {
 struct ShuffleOperator {
     records: RandomRecords,
     header: Vec<u8>,
+    end: LineEnd,
 }
 
 impl Operator for ShuffleOperator {
@@ -95,7 +98,7 @@ impl Operator for ShuffleOperator {
     }
 
     fn reducer(&self, _memory: usize) -> Result<Box<dyn Reducer + '_>> {
-        Ok(Box::new(EachRecord::default()))
+        Ok(Box::new(EachRecord::ended_by(self.end)))
     }
 }
 

@@ -16,7 +16,7 @@ use super::tables::{
 use crate::plan::table::{CommandSpec, Common, argument, option};
 use gristmill_base::error::Result;
 use gristmill_gnu_keys::Keys;
-use gristmill_storage::lines::lines_of;
+use gristmill_storage::lines::LineEnd;
 use gristmill_storage::location::Location;
 use gristmill_tasks::merge::groups::MergedGroups;
 use gristmill_tasks::task::{
@@ -157,7 +157,7 @@ impl NativeJob for TopSpec {
             false => Vec::new(),
         };
         match self.fields_asked().records(1, keys)? {
-            RecordsAsked::Fields(_) if self.by.is_empty() => Ok(RecordsAsked::Lines),
+            RecordsAsked::Fields(end, _) if self.by.is_empty() => Ok(RecordsAsked::Lines(end)),
             records => Ok(records),
         }
     }
@@ -176,6 +176,7 @@ impl NativeJob for TopSpec {
             by,
             fields,
             header,
+            end: self.asked().line_end(),
         }))
     }
 }
@@ -189,6 +190,7 @@ struct TopOperator {
     by: Vec<usize>,
     fields: RecordFields,
     header: Vec<u8>,
+    end: LineEnd,
 }
 
 impl Operator for TopOperator {
@@ -247,7 +249,7 @@ impl TopMapper<'_> {
             group: &self.group,
             code: &self.code,
             position,
-            record: [line, b"\n"],
+            record: [line, self.top.end.text().as_bytes()],
         };
         self.first.add(record, pairs)
     }
@@ -273,7 +275,8 @@ impl Mapper for TopMapper<'_> {
                 self.line(keys, (records.bytes, records.position), pairs)
             }
             Some(keys) => {
-                let mut lines = lines_of(records.bytes).zip(records.position..);
+                let lines = self.top.end.lines_of(records.bytes);
+                let mut lines = lines.zip(records.position..);
                 lines.try_for_each(|line| self.line(keys, line, pairs))
             }
         }

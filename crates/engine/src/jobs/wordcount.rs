@@ -9,6 +9,7 @@ use super::mapreduce::{NativeJob, NativeOutput, pattern_of, wrong_option};
 use super::tables::InputTable;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
 use gristmill_base::error::Result;
+use gristmill_storage::lines::LineEnd;
 use gristmill_storage::location::Location;
 use gristmill_tasks::task::{
     CountedKeys, KeySelection, LetterCase, LineKeys, Operator, OutputLine,
@@ -103,6 +104,7 @@ impl NativeJob for WordcountSpec {
                 ..KeySelection::default()
             },
             line: OutputLine::KeyCount,
+            end: LineEnd::Lf,
         }))
     }
 }

@@ -25,7 +25,7 @@ use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::ReadFile;
 use gristmill_storage::codec::error_of;
 use gristmill_storage::lines::scan_start::scan_start;
-use gristmill_storage::lines::{BYTE_ORDER_MARK, Ends, Lines};
+use gristmill_storage::lines::{BYTE_ORDER_MARK, Ends, LineEnd, Lines};
 
 pub use gristmill_storage::lines::Terminator;
 
@@ -38,6 +38,19 @@ pub struct LineOptions {
     pub block_bytes: usize,
     /// The longest line, in bytes without its terminator; a longer one is an error.
     pub line_bytes_max: usize,
+}
+
+impl LineOptions {
+    /// The usual ones, of lines that end so.
+    pub fn ended_by(end: LineEnd) -> Self {
+        LineOptions {
+            terminator: match end {
+                LineEnd::Lf => Terminator::Lf { strip_cr: false },
+                LineEnd::Nul => Terminator::Nul,
+            },
+            ..LineOptions::default()
+        }
+    }
 }
 
 impl Default for LineOptions {
@@ -211,7 +224,7 @@ impl LineRecordReader {
         Ok(Some(Line { offset, bytes }))
     }
 
-    /// The next lines that LF ends, whole, as they lie in memory: what is at hand, in `most` bytes, and a longer one by itself.
+    /// The next lines that LF ends, or NUL where that ends lines, whole, as they lie in memory: what is at hand, in `most` bytes, and a longer one by itself.
     /// Nothing where the next line belongs to somebody else or is not there.
     ///
     /// # Errors
@@ -229,6 +242,7 @@ impl LineRecordReader {
     /// ```
     pub fn next_lines(&mut self, most: u64) -> Result<Option<&[u8]>> {
         // All of these begin in the range, and none is too long; one that ends behind it is read by itself.
+        let end = self.lines.last_byte();
         let most = most
             .min(self.stop.saturating_sub(self.offset))
             .min(self.line_bytes_max as u64);
@@ -238,7 +252,7 @@ impl LineRecordReader {
             return Ok(line.then(|| self.lines.whole_line()));
         }
         let length = many.len() as u64;
-        self.given += memchr_iter(b'\n', many).count() as u64;
+        self.given += memchr_iter(end, many).count() as u64;
         self.offset += length;
         self.consumed += length;
         self.mark_bytes = 0;
@@ -378,7 +392,7 @@ impl gristmill_storage::lines::ByteSource for LineBytes {
 fn first_scanned(ends: &Ends, file: &dyn ReadFile, start: u64) -> Result<u64> {
     let from = match ends {
         Ends::Bytes(delimiter) => scan_start(delimiter, file, start)?,
-        Ends::Lf { .. } | Ends::Hadoop => start.saturating_sub(1),
+        Ends::Lf { .. } | Ends::Nul | Ends::Hadoop => start.saturating_sub(1),
     };
     let is_in_mark = from <= BYTE_ORDER_MARK.len() as u64;
     Ok(if is_in_mark { 0 } else { from })

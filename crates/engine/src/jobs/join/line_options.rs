@@ -70,10 +70,10 @@ pub(super) struct LinesJoined {
     pub(super) absent: Vec<Vec<u8>>,
 }
 
-/// The inputs, and how rows are put together, where the first lines of the inputs are these; of an input without lines there is none.
+/// The inputs, whose fields the separator tells and which stand behind `between` in the output, and how rows are put together, where the first lines of the inputs are these; of an input without lines there is none.
 pub(super) fn lines_joined(
     spec: &JoinSpec,
-    (separator, empty): (Option<u8>, &[u8]),
+    (separator, between, empty): (Option<u8>, u8, &[u8]),
     first_lines: &[Option<&[u8]>],
 ) -> Result<LinesJoined> {
     let keys = keys_of(spec)?;
@@ -85,7 +85,6 @@ pub(super) fn lines_joined(
                 .advise("leave it out, or give -v 1 in place of anti"),
         );
     }
-    let between = separator.unwrap_or(BETWEEN_BLANKS);
     let (layout, pieces) = laid_out(&wanted, keys.len(), spec.ignore_case, between);
     let mut inputs = Vec::new();
     for (number, (key, (pieces, first_piece))) in keys.into_iter().zip(pieces).enumerate() {

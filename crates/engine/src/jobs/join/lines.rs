@@ -189,7 +189,7 @@ fn between(line: &[u8], separator: u8, fields: &mut Vec<Range<usize>>) {
 
 /// The fields between blanks, of which those at the beginning of the line do not count.
 fn between_blanks(line: &[u8], fields: &mut Vec<Range<usize>>) {
-    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n'); // LF is in lines that NUL ends
     let next = |from: usize, is_wanted: &dyn Fn(&u8) -> bool| {
         let rest = line.get(from..).unwrap_or_default();
         let found = rest.iter().position(is_wanted);

@@ -151,7 +151,7 @@ impl NativeJob for JoinSpec {
         let paths = self.paths()?;
         let asked = self.asked_of_fields().of_objects(self.jsonl, &paths);
         Ok(match asked.records(self.count(), Vec::new())? {
-            RecordsAsked::Fields(_) => RecordsAsked::Lines,
+            RecordsAsked::Fields(end, _) => RecordsAsked::Lines(end),
             asked => asked,
         })
     }
@@ -203,22 +203,27 @@ impl JoinSpec {
         }
     }
 
-    /// What a record is. An empty separator is GNU join's word for whole lines: no line has an LF in it.
+    /// Whether the separator is one of GNU join's words for whole lines.
+    fn has_whole_lines(&self) -> bool {
+        !self.is_table() && matches!(self.field_separator.as_deref(), Some("" | "\n"))
+    }
+
+    /// What a record is.
     fn asked_of_fields(&self) -> FieldsAsked<'_> {
         let mut asked = self.asked();
-        if !self.is_table() && asked.rows.separator == Some("") {
+        if self.has_whole_lines() {
             asked.rows.separator = None;
         }
         asked
     }
 
-    /// What separates the fields of lines; `None`: blanks.
+    /// What separates the fields of lines; `None`: blanks. No line has in it what ends it.
     fn separator(&self) -> Result<Option<u8>> {
-        if self.field_separator.as_deref() == Some("") {
-            return Ok(Some(b'\n'));
+        if self.has_whole_lines() {
+            return Ok(Some(self.asked().line_end().byte()));
         }
         Ok(match self.asked_of_fields().fields(None)? {
-            RecordFields::Lines(separator) => separator,
+            RecordFields::Lines(_, separator) => separator,
             RecordFields::Table(_) | RecordFields::Objects(_) => None,
         })
     }
@@ -313,14 +318,19 @@ impl JoinSpec {
         wanted: RowsWanted,
         empty: &[u8],
     ) -> Result<JoinRows> {
-        let separator = self.separator()?;
+        let (separator, end) = (self.separator()?, self.asked().line_end());
         let line_of = |table: &InputTable| {
-            let line = table.header.strip_suffix(b"\n").unwrap_or(&table.header);
+            let line = end.strip(&table.header);
             (!table.header.is_empty()).then(|| line.to_vec())
         };
         let first: Vec<_> = tables.iter().map(line_of).collect();
         let first: Vec<_> = first.iter().map(Option::as_deref).collect();
-        let lines = lines_joined(self, (separator, empty), &first)?;
+        let between = match separator {
+            None => BETWEEN_BLANKS,
+            Some(_) if self.has_whole_lines() => b'\n',
+            Some(byte) => byte,
+        };
+        let lines = lines_joined(self, (separator, between, empty), &first)?;
         let mut joined = JoinRows {
             wanted,
             selects: self.how.selects(),
@@ -329,7 +339,7 @@ impl JoinSpec {
             absent: lines.absent,
             empty_key: empty.to_vec(),
             header: Vec::new(),
-            writer: RecordFields::Lines(separator.or(Some(BETWEEN_BLANKS))).writer(),
+            writer: RecordFields::Lines(end, Some(between)).writer(),
         };
         if self.header {
             joined.header = joined.header_of_lines(&first)?;

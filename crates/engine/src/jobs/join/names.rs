@@ -10,6 +10,7 @@ use crate::jobs::tables::{FieldsAsked, InputTable, RecordFields, RecordWriter};
 use gristmill_base::error::Result;
 use gristmill_base::names::name_of;
 use gristmill_base::record::table::{value_of, without_end};
+use gristmill_storage::lines::LineEnd;
 
 /// What a name of the right gets behind it that is there already, where there are two inputs.
 const SUFFIX: &str = "_right";
@@ -70,7 +71,7 @@ fn one_of_each(names: Vec<Vec<u8>>, given: &str, inputs: usize) -> Result<Vec<Ve
 
 /// The number of a field of lines, from 0 on.
 pub(super) fn field_number(name: &[u8]) -> Result<usize> {
-    RecordFields::Lines(None).column(name)
+    RecordFields::Lines(LineEnd::Lf, None).column(name)
 }
 
 /// The tables that are to be joined, with the columns of their keys; of none is anything known before headers were read.

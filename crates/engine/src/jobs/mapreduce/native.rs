@@ -27,6 +27,7 @@ use crate::plan::table::CommandOptions;
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::record::table_keys::{TableKeys, TableSource};
 use gristmill_storage::input::{FileRange, InputFile};
+use gristmill_storage::lines::LineEnd;
 use gristmill_storage::location::Location;
 use gristmill_storage::stores::Stores;
 use gristmill_tasks::split::several_lines::moved;
@@ -55,7 +56,7 @@ pub(in crate::jobs) trait NativeJob: CommandOptions + Debug + Send + Sync {
     /// # Errors
     /// Options do not go together.
     fn records(&self) -> Result<RecordsAsked> {
-        Ok(RecordsAsked::Lines)
+        Ok(RecordsAsked::Lines(LineEnd::Lf))
     }
 
     /// Whether the [operator](Self::operator) is to know the first line of each input of lines: as the header of a table.
@@ -97,12 +98,10 @@ impl NativeDefinition {
 
 /// How the records of each input are told from each other, where these are the tables.
 fn forms_of(native: &impl NativeJob, tables: &[InputTable]) -> Result<Vec<RecordForm>> {
+    let of_all = |form| vec![form; native.inputs().len()];
     Ok(match native.records()? {
-        RecordsAsked::Lines => native.inputs().iter().map(|_| RecordForm::Lines).collect(),
-        RecordsAsked::Fields(separator) => {
-            let form = |_: &&[Location]| RecordForm::Fields(separator);
-            native.inputs().iter().map(form).collect()
-        }
+        RecordsAsked::Lines(end) => of_all(RecordForm::Lines(end)),
+        RecordsAsked::Fields(end, separator) => of_all(RecordForm::Fields(end, separator)),
         RecordsAsked::Objects(keys) => keys.into_iter().map(RecordForm::Objects).collect(),
         RecordsAsked::Rows(_) => {
             let keys = tables.iter().map(|table| table.keys.clone());
@@ -342,7 +341,7 @@ impl SplitInputs {
                 }
                 tables.push(table);
             } else if native.reads_first_lines() {
-                tables.push(first_line_of(job, files)?);
+                tables.push(first_line_of(job, files, asked.line_end())?);
             }
             let splits = if input == 0 { &mut first } else { &mut others };
             splits.extend(found.into_iter().map(|pieces| NativeSplit {
@@ -405,11 +404,11 @@ fn table_of(job: &RunningJob<'_>, form: RowsForm, files: &[InputFile]) -> Result
 }
 
 /// Reads the first line of an input of lines.
-fn first_line_of(job: &RunningJob<'_>, files: &[InputFile]) -> Result<InputTable> {
+fn first_line_of(job: &RunningJob<'_>, files: &[InputFile], end: LineEnd) -> Result<InputTable> {
     let (mut header, mut of) = (Vec::new(), String::new());
     if let Some(file) = files.iter().find(|file| file.stat.bytes > 0) {
         of = file.path.to_string();
-        header = first_line(job.store(), file)?;
+        header = first_line(job.store(), file, end)?;
     }
     Ok(InputTable::of_first_line(header, of))
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::jobs::kind::Described;
-use crate::jobs::tables::{Ragged, comment_option};
+use crate::jobs::tables::{Ragged, comment_option, zero_option};
 use crate::plan::compression::OutputCompression;
 use crate::plan::format::RecordFormat;
 use crate::plan::table::{CommandSpec, Common, argument, option, options};
@@ -74,7 +74,7 @@ options! {
             "The order of keys, as a word: general-numeric, human-numeric, month, numeric or version. The same as -g, -h, -M, \
              -n or -V.",
         ),
-        zero_terminated: bool = option("off", "Lines end with NUL, in the input and in the output.").short("z"),
+        zero_terminated: bool = zero_option(),
         merge: bool = option("off", "Accepted, as in GNU sort; the inputs are sorted again.").short("m"),
         parts: Option<usize> = option(
             "one file",

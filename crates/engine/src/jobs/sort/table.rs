@@ -88,15 +88,9 @@ fn form_of(spec: &SortSpec) -> Result<Option<RowsForm>> {
     let Some(form) = rows_of!(spec).form()? else {
         return Ok(None);
     };
-    let excluded = [
-        (
-            spec.format != RecordFormat::Lines,
-            "a table has lines, and no records of one length",
-        ),
-        (spec.zero_terminated, "rows of a table do not end with NUL"),
-    ];
-    if let Some((_, why)) = excluded.iter().find(|(is_given, _)| *is_given) {
-        return Err(wrong(*why).advise("give one of them"));
+    if spec.format != RecordFormat::Lines {
+        let why = "a table has lines, and no records of one length";
+        return Err(wrong(why).advise("give one of them"));
     }
     Ok(Some(form))
 }

@@ -158,7 +158,10 @@ impl NativeJob for SplitSpec {
         check_count("max_files", self.max_files, FILES_MAX_MAX)?;
         let fields = self.fields_asked().fields(tables.first())?;
         if let Some(size) = FileSize::of(self)? {
-            let many = matches!(self.records()?, RecordsAsked::Lines);
+            let many = match self.records()? {
+                RecordsAsked::Lines(end) => Some(end),
+                _ => None,
+            };
             let files = NumberedOperator::new(self, size, (&fields, many))?;
             return Ok(Box::new(files));
         }
@@ -168,13 +171,16 @@ impl NativeJob for SplitSpec {
                 "give --by city, --by 1 for the first column, --lines 1000 or --bytes 64M",
             ));
         }
-        let is_line = matches!(fields, RecordFields::Lines(_));
+        let end = match fields {
+            RecordFields::Lines(end, _) => end.text().as_bytes(),
+            RecordFields::Table(_) | RecordFields::Objects(_) => b"",
+        };
         Ok(Box::new(SplitOperator {
             by,
             suffix: self.ending()?,
             header: fields.header(),
             fields,
-            end: if is_line { b"\n" } else { b"" },
+            end,
             files_max: self.most_files(),
         }))
     }

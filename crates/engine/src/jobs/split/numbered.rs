@@ -11,7 +11,7 @@ use super::{SplitSpec, wrong_option};
 use crate::jobs::tables::RecordFields;
 use crate::plan::amount::ByteAmount;
 use gristmill_base::error::Result;
-use gristmill_storage::lines::lines_of;
+use gristmill_storage::lines::LineEnd;
 use gristmill_tasks::merge::groups::MergedGroups;
 use gristmill_tasks::task::{Mapper, Operator, Pairs, PartFiles, Records, Reducer};
 
@@ -62,16 +62,16 @@ pub(super) struct NumberedOperator {
     header: Vec<u8>,
     suffix: String,
     files_max: u64,
-    /// Whether lines come many at once.
-    many: bool,
+    /// What ends lines that come many at once.
+    many: Option<LineEnd>,
 }
 
 impl NumberedOperator {
-    /// Lines come `many` at once, or else records one by one.
+    /// Lines that so end come `many` at once, or else records one by one.
     pub(super) fn new(
         spec: &SplitSpec,
         size: FileSize,
-        (fields, many): (&RecordFields, bool),
+        (fields, many): (&RecordFields, Option<LineEnd>),
     ) -> Result<Self> {
         Ok(NumberedOperator {
             size,
@@ -155,15 +155,15 @@ impl Reducer for NumberedReducer<'_> {
             return Ok(false);
         }
         while groups.next_pair()? {
-            if !self.files.many {
+            let Some(end) = self.files.many else {
                 self.write(groups.value(), part)?;
                 continue;
-            }
-            for line in lines_of(groups.value()) {
+            };
+            for line in end.lines_of(groups.value()) {
                 let mut record = std::mem::take(&mut self.line);
                 record.clear();
                 record.extend_from_slice(line);
-                record.push(b'\n');
+                record.push(end.byte());
                 self.write(&record, part)?;
                 self.line = record;
             }
@@ -184,7 +184,7 @@ mod tests {
                 header: Vec::new(),
                 suffix: ".txt".into(),
                 files_max,
-                many: true,
+                many: Some(LineEnd::Lf),
             };
             files.name(number)
         };

@@ -9,14 +9,16 @@
 use std::os::unix::ffi::OsStrExt;
 
 use super::requested_keys::wrong;
+use super::rows_asked::no_zeros;
 use super::{InputTable, RecordsAsked, RequestedKey, RowsAsked, RowsForm};
 use gristmill_base::error::{Error, Result};
 use gristmill_base::names::name_of;
-use gristmill_base::record::objects::{ObjectKeys, ObjectPaths, text_of};
 use gristmill_base::record::comment::{CommentMark, is_comment};
+use gristmill_base::record::objects::{ObjectKeys, ObjectPaths, text_of};
 use gristmill_base::record::table::{fields_of, value_of, write_field, write_quoted};
 use gristmill_base::record::table_keys::ColumnKey;
 use gristmill_base::value::ValueWriter;
+use gristmill_storage::lines::LineEnd;
 use gristmill_tasks::task::Records;
 
 /// What stands between fields that were told by blanks, where they are written again.
@@ -61,7 +63,7 @@ impl<'a> FieldsAsked<'a> {
         }
         Ok(match self.form()? {
             Some(form) => RecordsAsked::Rows(vec![(form, keys); inputs]),
-            None => RecordsAsked::Fields(self.separator_byte()?),
+            None => RecordsAsked::Fields(self.line_end(), self.separator_byte()?),
         })
     }
 
@@ -77,7 +79,9 @@ impl<'a> FieldsAsked<'a> {
             );
         }
         Ok(match self.records(inputs, Vec::new())? {
-            RecordsAsked::Fields(_) | RecordsAsked::Objects(_) => RecordsAsked::Lines,
+            RecordsAsked::Fields(..) | RecordsAsked::Objects(_) => {
+                RecordsAsked::Lines(self.line_end())
+            }
             asked => asked,
         })
     }
@@ -90,7 +94,15 @@ impl<'a> FieldsAsked<'a> {
                 .of_option("jsonl")
                 .advise("give one of them"));
         }
+        if self.objects.is_some() && self.rows.zero_terminated {
+            return Err(no_zeros("JSON objects end with LF"));
+        }
         self.rows.form()
+    }
+
+    /// What ends lines.
+    pub(in crate::jobs) fn line_end(self) -> LineEnd {
+        self.rows.line_end()
     }
 
     /// The byte between fields of lines; `None`: blanks.
@@ -98,10 +110,11 @@ impl<'a> FieldsAsked<'a> {
         let Some(given) = self.rows.separator else {
             return Ok(None);
         };
+        let end = self.line_end().byte();
         match name_of(given.to_owned()).as_bytes() {
             b"\\t" => Ok(Some(b'\t')),
-            b"\\0" => Ok(Some(0)),
-            [byte] if *byte != b'\n' => Ok(Some(*byte)),
+            b"\\0" if end != 0 => Ok(Some(0)),
+            [byte] if *byte != end => Ok(Some(*byte)),
             _ => Err(wrong(format!("{given:?} does not separate fields"))
                 .advise("give one byte: -t ':', or \\t for a tab")),
         }
@@ -117,7 +130,7 @@ impl<'a> FieldsAsked<'a> {
                 RecordFields::Objects(split_names(self.objects.unwrap_or_default()))
             }
             Some(_) => RecordFields::Table(table.cloned().map(Box::new)),
-            None => RecordFields::Lines(self.separator_byte()?),
+            None => RecordFields::Lines(self.line_end(), self.separator_byte()?),
         })
     }
 }
@@ -127,8 +140,8 @@ impl<'a> FieldsAsked<'a> {
 pub(in crate::jobs) enum RecordFields {
     /// Of rows of a table; nothing is known of it before its header was read.
     Table(Option<Box<InputTable>>),
-    /// Of lines, with what stands between them.
-    Lines(Option<u8>),
+    /// Of lines, with what ends lines, and what stands between fields.
+    Lines(LineEnd, Option<u8>),
     /// Of JSON objects: the paths that are columns.
     Objects(Vec<Vec<u8>>),
 }
@@ -155,7 +168,7 @@ impl RecordFields {
                 let found = paths.iter().position(|path| path == name);
                 found.ok_or_else(|| Error::bug("find a column", "its path was not asked for"))
             }
-            RecordFields::Lines(_) => {
+            RecordFields::Lines(..) => {
                 let text = String::from_utf8_lossy(name);
                 let number = text.strip_prefix('#').unwrap_or(&text).parse::<usize>();
                 let number = number.ok().filter(|number| *number > 0);
@@ -173,7 +186,7 @@ impl RecordFields {
         match self {
             RecordFields::Table(Some(table)) => table.names.get(column).map(Vec::as_slice),
             RecordFields::Objects(paths) => paths.get(column).map(Vec::as_slice),
-            RecordFields::Table(None) | RecordFields::Lines(_) => None,
+            RecordFields::Table(None) | RecordFields::Lines(..) => None,
         }
     }
 
@@ -183,7 +196,7 @@ impl RecordFields {
             RecordFields::Objects(paths) => {
                 String::from_utf8_lossy(paths.get(column).map_or(&[], Vec::as_slice)).into_owned()
             }
-            RecordFields::Table(_) | RecordFields::Lines(_) => format!("#{}", column + 1),
+            RecordFields::Table(_) | RecordFields::Lines(..) => format!("#{}", column + 1),
         }
     }
 
@@ -191,7 +204,7 @@ impl RecordFields {
     pub(in crate::jobs) fn width(&self) -> usize {
         match self {
             RecordFields::Table(Some(table)) => table.keys.columns,
-            RecordFields::Table(None) | RecordFields::Lines(_) | RecordFields::Objects(_) => 0,
+            RecordFields::Table(None) | RecordFields::Lines(..) | RecordFields::Objects(_) => 0,
         }
     }
 
@@ -204,7 +217,7 @@ impl RecordFields {
     pub(in crate::jobs) fn header(&self) -> Vec<u8> {
         match self {
             RecordFields::Table(Some(table)) => table.header_row(),
-            RecordFields::Table(None) | RecordFields::Lines(_) | RecordFields::Objects(_) => {
+            RecordFields::Table(None) | RecordFields::Lines(..) | RecordFields::Objects(_) => {
                 Vec::new()
             }
         }
@@ -229,7 +242,7 @@ impl RecordFields {
         let field = Self::as_written(record, column);
         match self {
             RecordFields::Table(_) => value_of(field, room),
-            RecordFields::Lines(_) => field,
+            RecordFields::Lines(..) => field,
             RecordFields::Objects(_) => text_of(field, room),
         }
     }
@@ -269,8 +282,10 @@ impl RecordFields {
                     fields: 0,
                 }
             }
-            RecordFields::Lines(separator) => RecordWriter::of_lines(separator.unwrap_or(BETWEEN)),
-            RecordFields::Objects(_) => RecordWriter::of_lines(BETWEEN),
+            RecordFields::Lines(end, separator) => {
+                RecordWriter::of_lines(*end, separator.unwrap_or(BETWEEN))
+            }
+            RecordFields::Objects(_) => RecordWriter::of_lines(LineEnd::Lf, BETWEEN),
         }
     }
 }
@@ -288,12 +303,12 @@ pub(in crate::jobs) struct RecordWriter {
 }
 
 impl RecordWriter {
-    fn of_lines(delimiter: u8) -> Self {
+    fn of_lines(end: LineEnd, delimiter: u8) -> Self {
         RecordWriter {
             delimiter,
             quotes: false,
             comment: None,
-            ending: "\n".to_owned(),
+            ending: end.text().to_owned(),
             fields: 0,
         }
     }

@@ -9,6 +9,7 @@ use gristmill_base::record::table::has_lone_cr;
 use gristmill_storage::Caching;
 use gristmill_storage::codec::{Codec, Coding, open_file};
 use gristmill_storage::input::InputFile;
+use gristmill_storage::lines::LineEnd;
 use gristmill_storage::stores::Stores;
 use gristmill_tasks::spill::rows::never_closes;
 
@@ -66,7 +67,11 @@ pub(in crate::jobs) fn beginning_of_file(
 ///
 /// # Errors
 /// The file cannot be read, or the line is longer than a header may be.
-pub(in crate::jobs) fn first_line(store: &Stores, file: &InputFile) -> Result<Vec<u8>> {
+pub(in crate::jobs) fn first_line(
+    store: &Stores,
+    file: &InputFile,
+    line_end: LineEnd,
+) -> Result<Vec<u8>> {
     let opened = store.open_input(file, Caching::Cached)?;
     let mut reader = open_file(opened, file.path.as_typed(), Coding::Detect)?;
     let mut bytes = Vec::new();
@@ -75,7 +80,7 @@ pub(in crate::jobs) fn first_line(store: &Stores, file: &InputFile) -> Result<Ve
         bytes.resize(before + LOOK_BYTES, 0);
         let read = reader.fill(&mut bytes[before..])?;
         bytes.truncate(before + read);
-        if let Some(end) = memchr::memchr(b'\n', &bytes[before..]) {
+        if let Some(end) = memchr::memchr(line_end.byte(), &bytes[before..]) {
             bytes.truncate(before + end + 1);
             return Ok(bytes);
         }
@@ -86,7 +91,10 @@ pub(in crate::jobs) fn first_line(store: &Stores, file: &InputFile) -> Result<Ve
             let message = format!("its first line does not end in {HEADER_BYTES_MAX} bytes");
             return Err(Error::new(Kind::BadInput, "read the input", message)
                 .with("file", file.path.to_string())
-                .advise("check that it has lines, which end with LF"));
+                .advise(match line_end {
+                    LineEnd::Lf => "check that it has lines, which end with LF",
+                    LineEnd::Nul => "check that it has lines, which end with NUL",
+                }));
         }
     }
 }

@@ -19,7 +19,7 @@ pub(in crate::jobs) use self::keys_asked::KeysAsked;
 pub(in crate::jobs) use self::object_writer::ObjectWriter;
 pub(in crate::jobs) use self::ragged::Ragged;
 pub(in crate::jobs) use self::record_options::{
-    comment_option, json_lines, record_inputs, record_options, rows_of,
+    comment_option, json_lines, record_inputs, record_options, rows_of, zero_option,
 };
 pub(in crate::jobs) use self::requested_keys::{RequestedKey, asked_in_all, name_tables, wrong};
 pub(in crate::jobs) use self::rows_asked::RowsAsked;
@@ -32,6 +32,7 @@ use gristmill_base::record::comment::CommentMark;
 use gristmill_base::record::objects::ObjectKeys;
 use gristmill_base::record::row_ends::RowEnds;
 use gristmill_base::record::table_keys::TableKeys;
+use gristmill_storage::lines::LineEnd;
 
 /// How the rows of a table are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,13 +71,23 @@ impl RowsForm {
 #[derive(Debug)]
 pub(in crate::jobs) enum RecordsAsked {
     /// Lines, many at once.
-    Lines,
+    Lines(LineEnd),
     /// Lines with fields.
-    Fields(Option<u8>),
+    Fields(LineEnd, Option<u8>),
     /// Rows of tables: how those of each input are read, with the keys that they are encoded by.
     Rows(Vec<(RowsForm, Vec<RequestedKey>)>),
     /// Lines that are JSON objects: how those of each input are read.
     Objects(Vec<ObjectKeys>),
+}
+
+impl RecordsAsked {
+    /// What ends lines.
+    pub(in crate::jobs) fn line_end(&self) -> LineEnd {
+        match self {
+            RecordsAsked::Lines(end) | RecordsAsked::Fields(end, _) => *end,
+            RecordsAsked::Rows(_) | RecordsAsked::Objects(_) => LineEnd::Lf,
+        }
+    }
 }
 
 /// The byte between the fields of a table, which is said to be CSV or TSV, and may have a separator of its own.

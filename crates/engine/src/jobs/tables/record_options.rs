@@ -28,6 +28,11 @@ pub(in crate::jobs) const fn comment_option() -> OptionSpec {
     )
 }
 
+/// The option that says that NUL ends lines.
+pub(in crate::jobs) const fn zero_option() -> OptionSpec {
+    option("off", "Lines end with NUL, in the input and in the output.").short("z")
+}
+
 /// A struct of options, as [`options!`](crate::plan::table::options) makes it, with those that say what a record is behind its own;
 /// `asked()` gives them. With `output` in front also where the output goes; with `keyed output` also how it is parted, by keys.
 macro_rules! record_options {
@@ -78,6 +83,7 @@ macro_rules! record_options {
                 "blanks; of a table the comma, or with --tsv the tab",
                 "The byte between fields; \\t is a tab, \\0 is NUL.",
             ).short("t"),
+            zero_terminated: bool = $crate::jobs::tables::zero_option(),
         } }
 
         impl $spec {
@@ -104,6 +110,7 @@ macro_rules! rows_of {
             skip_bad: $spec.skip_bad,
             ragged: $spec.ragged,
             comment: $spec.comment.as_deref(),
+            zero_terminated: $spec.zero_terminated,
         }
     };
 }

@@ -3,9 +3,10 @@
 use std::os::unix::ffi::OsStrExt;
 
 use super::{Ragged, RowsForm, delimiter_of, wrong};
-use gristmill_base::error::Result;
+use gristmill_base::error::{Error, Result};
 use gristmill_base::names::name_of;
 use gristmill_base::record::comment::{COMMENT_BYTES_MAX, CommentMark};
+use gristmill_storage::lines::LineEnd;
 
 /// The options that say whether the input is a table, and how its rows are read.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +18,14 @@ pub(in crate::jobs) struct RowsAsked<'a> {
     pub(in crate::jobs) skip_bad: Option<usize>,
     pub(in crate::jobs) ragged: Ragged,
     pub(in crate::jobs) comment: Option<&'a str>,
+    pub(in crate::jobs) zero_terminated: bool,
+}
+
+/// The error of records that NUL does not end.
+pub(super) fn no_zeros(why: &str) -> Error {
+    wrong(why)
+        .of_option("zero_terminated")
+        .advise("leave it out: it is for lines")
 }
 
 impl RowsAsked<'_> {
@@ -28,6 +37,9 @@ impl RowsAsked<'_> {
         if !self.csv && !self.tsv {
             return self.check_lines().map(|()| None);
         }
+        if self.zero_terminated {
+            return Err(no_zeros("rows of a table do not end with NUL"));
+        }
         let delimiter = delimiter_of((self.csv, self.tsv), self.separator)?;
         let (skip_bad, pads) = self.ragged.rows(self.skip_bad)?;
         Ok(Some(RowsForm {
@@ -37,6 +49,14 @@ impl RowsAsked<'_> {
             pads,
             comment: self.comment_mark(delimiter)?,
         }))
+    }
+
+    /// What ends lines.
+    pub(in crate::jobs) fn line_end(self) -> LineEnd {
+        match self.zero_terminated {
+            true => LineEnd::Nul,
+            false => LineEnd::Lf,
+        }
     }
 
     /// Refuses options of tables.

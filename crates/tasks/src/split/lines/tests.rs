@@ -22,6 +22,7 @@ fn naive(text: &[u8], terminator: &Terminator) -> Vec<(u64, Vec<u8>)> {
     while at < text.len() {
         let ended = match terminator {
             Terminator::Lf { .. } => usize::from(text[at] == b'\n'),
+            Terminator::Nul => usize::from(text[at] == 0),
             Terminator::Hadoop if text[at..].starts_with(b"\r\n") => 2,
             Terminator::Hadoop => usize::from(text[at] == b'\n' || text[at] == b'\r'),
             Terminator::Bytes(bytes) if text[at..].starts_with(bytes) => bytes.len(),
@@ -72,6 +73,7 @@ fn terminators() -> impl Strategy<Value = Terminator> {
         Just(Terminator::Lf { strip_cr: false }),
         Just(Terminator::Lf { strip_cr: true }),
         Just(Terminator::Hadoop),
+        Just(Terminator::Nul),
         vec(proptest::sample::select(b"a\n\xbf\xef".to_vec()), 1..5).prop_map(Terminator::Bytes),
         Just(Terminator::Bytes(b"aabaa".to_vec())),
     ]
@@ -80,7 +82,7 @@ fn terminators() -> impl Strategy<Value = Terminator> {
 /// Texts in which terminators of every kind are frequent, some with a mark, some with long lines.
 fn texts() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
-        8 => vec(proptest::sample::select(b"ab\r\n\n\xbf".to_vec()), 0..12),
+        8 => vec(proptest::sample::select(b"ab\r\n\n\xbf\0\0".to_vec()), 0..12),
         2 => Just(b"aaaaaaaaaaaaaaa".to_vec()),
         1 => Just(b"aabaabaabaabaa".to_vec()),
         1 => Just(b"\r\n\r\n\r\r\n".to_vec()),
@@ -131,12 +133,16 @@ proptest! {
     #[test]
     fn lines_together_are_those_one_by_one(
         text in texts(),
+        end in prop_oneof![Just(b'\n'), Just(0)],
         strip_cr: bool,
         cuts in vec(any::<proptest::sample::Index>(), 0..6),
         block_bytes in prop_oneof![1_usize..20, 1_usize..5000],
         most in 0_u64..200,
     ) {
-        let terminator = Terminator::Lf { strip_cr };
+        let terminator = match end {
+            0 => Terminator::Nul,
+            _ => Terminator::Lf { strip_cr },
+        };
         let options = LineOptions { terminator, block_bytes, ..LineOptions::default() };
         let size = text.len() as u64;
         let mut borders: Vec<u64> = cuts.iter().map(|cut| cut.index(text.len() + 1) as u64).collect();
@@ -146,7 +152,7 @@ proptest! {
         for pair in borders.windows(2) {
             let mut reader = of_range(&text, pair[0]..pair[1], &options).unwrap();
             while let Some(lines) = reader.next_lines(most).unwrap() {
-                let ends = lines.iter().filter(|byte| **byte == b'\n').count();
+                let ends = lines.iter().filter(|byte| **byte == end).count();
                 prop_assert!(lines.len() as u64 <= most || ends <= 1);
                 found.extend_from_slice(lines);
             }

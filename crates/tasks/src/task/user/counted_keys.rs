@@ -22,7 +22,7 @@ use crate::spill::counts::Counts;
 use gristmill_base::aggregate::Aggregate;
 use gristmill_base::error::{Error, Result};
 use gristmill_base::value::{Token, ValueReader};
-use gristmill_storage::lines::lines_of;
+use gristmill_storage::lines::LineEnd;
 
 /// Counts keys of lines.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub struct CountedKeys {
     pub selection: KeySelection,
     /// How a key is written.
     pub line: OutputLine,
+    /// What ends it.
+    pub end: LineEnd,
 }
 
 impl Operator for CountedKeys {
@@ -68,7 +70,7 @@ impl Mapper for CountingMapper<'_> {
     fn records(&mut self, lines: &Records<'_>, pairs: &mut Pairs<'_>) -> Result<()> {
         let (counts, partitions) = (&mut self.counts, pairs.partitions());
         let part = |key: &[u8]| Pairs::part_of(key, partitions);
-        self.keys.each(lines.bytes, &mut |text, key| {
+        self.keys.each((lines.bytes, lines.end), &mut |text, key| {
             if counts.add(text, key, part)? {
                 counts.give(pairs.collector, part, pairs.progress)?;
             }
@@ -99,6 +101,7 @@ impl CountingReducer<'_> {
     fn write(&mut self, key: &[u8], number: i64, part: &mut PartFiles) -> Result<()> {
         self.line.clear();
         self.operator.line.write(key, number, &mut self.line);
+        self.line.push(self.operator.end.byte());
         part.record(&self.line)
     }
 }
@@ -150,14 +153,17 @@ pub enum LineKeys {
 }
 
 impl LineKeys {
-    /// Gives the keys of whole lines, of which LF ends each but perhaps the last: a text and where in it a key lies.
+    /// Gives the keys of whole lines: a text and where in it a key lies.
     pub(super) fn each(
         &self,
-        lines: &[u8],
+        (lines, end): (&[u8], LineEnd),
         count: &mut impl FnMut(&[u8], Range<usize>) -> Result<()>,
     ) -> Result<()> {
         match self {
-            LineKeys::Lines => lines_of(lines).try_for_each(|line| count(line, 0..line.len())),
+            LineKeys::Lines => {
+                let mut each = end.lines_of(lines);
+                each.try_for_each(|line| count(line, 0..line.len()))
+            }
             LineKeys::Words(case) => each_word_of(lines, *case, count),
             LineKeys::Matches(pattern, case) => each_token(lines, pattern, *case, count),
         }
@@ -200,7 +206,7 @@ pub enum OutputLine {
 }
 
 impl OutputLine {
-    /// Appends a key with its count.
+    /// Appends a key with its count, without an end.
     pub(super) fn write(self, key: &[u8], number: i64, out: &mut Vec<u8>) {
         let written = match self {
             OutputLine::Key | OutputLine::KeyCount => Ok(()),
@@ -213,7 +219,6 @@ impl OutputLine {
             let written = write!(out, "\t{number}");
             debug_assert!(written.is_ok(), "memory takes all");
         }
-        out.push(b'\n');
     }
 }
 
@@ -224,10 +229,10 @@ mod tests {
     #[test]
     fn lines_are_written_as_they_are_said_to_be() {
         let lines = [
-            (OutputLine::Key, "a b\n"),
-            (OutputLine::KeyCount, "a b\t12\n"),
-            (OutputLine::CountKey, "12\ta b\n"),
-            (OutputLine::PaddedCountKey, "     12 a b\n"),
+            (OutputLine::Key, "a b"),
+            (OutputLine::KeyCount, "a b\t12"),
+            (OutputLine::CountKey, "12\ta b"),
+            (OutputLine::PaddedCountKey, "     12 a b"),
         ];
         for (line, want) in lines {
             let mut out = Vec::new();
@@ -243,7 +248,10 @@ mod tests {
             found.push(String::from_utf8(text[key].to_vec()).unwrap());
             Ok(())
         };
-        LineKeys::Lines.each(b"a\n\nb c\r\nd", &mut count).unwrap();
+        let text = b"a\n\nb c\r\nd";
+        LineKeys::Lines
+            .each((text, LineEnd::Lf), &mut count)
+            .unwrap();
         assert_eq!(found, ["a", "", "b c\r", "d"]);
     }
 }

@@ -26,7 +26,7 @@ use crate::spill::collect::PairCollector;
 use gristmill_base::error::{Error, Result};
 use gristmill_base::record::objects::ObjectKeys;
 use gristmill_base::record::table_keys::TableKeys;
-use gristmill_storage::lines::lines_of;
+use gristmill_storage::lines::LineEnd;
 
 /// Bytes of side inputs that a map task has room for, however little memory the job has: the least task has more than twice as much,
 /// and vectors grow.
@@ -151,9 +151,9 @@ pub trait Reducer {
 #[serde(rename_all = "snake_case")]
 pub enum RecordForm {
     /// Lines, many at once.
-    Lines,
+    Lines(LineEnd),
     /// Lines, one by one, with their fields: what stands between bytes like this; without one, between blanks.
-    Fields(Option<u8>),
+    Fields(LineEnd, Option<u8>),
     /// Rows of a table, one by one, with their fields, and with codes of its keys.
     Rows(TableKeys),
     /// Lines that are JSON objects, one by one, with where the values of paths lie, and with codes of keys.
@@ -165,8 +165,10 @@ pub enum RecordForm {
 pub struct Records<'a> {
     /// The number of their input.
     pub input: usize,
-    /// Whole lines, of which LF ends each but perhaps the last; or one line or row with its end, if it has one.
+    /// Whole lines, each but perhaps the last with its end; or one line or row with its end, if it has one.
     pub bytes: &'a [u8],
+    /// What ends lines.
+    pub end: LineEnd,
     /// Where the fields of one record lie, with their quotes.
     pub fields: &'a [Range<usize>],
     /// The code of the keys of a row, or of an object.
@@ -189,11 +191,11 @@ impl<'a> Records<'a> {
         place_of(self.file, offset)
     }
 
-    /// Lines that came many at once, one by one: where each begins in its file, and its bytes without the LF.
+    /// Lines that came many at once, one by one: where each begins in its file, and its bytes without its end.
     #[inline]
     pub fn lines(&self) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
         let mut next = self.offset;
-        lines_of(self.bytes).map(move |line| {
+        self.end.lines_of(self.bytes).map(move |line| {
             let offset = next;
             next += line.len() as u64 + 1;
             (offset, line)

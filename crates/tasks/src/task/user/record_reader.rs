@@ -27,6 +27,7 @@ use gristmill_base::record::objects::{ObjectCodes, ObjectKeys};
 use gristmill_base::record::table_keys::{TableKeys, TableSource};
 use gristmill_storage::codec::Coding;
 use gristmill_storage::input::{FileRange, InputFile, InputRange, SplitFile};
+use gristmill_storage::lines::LineEnd;
 use gristmill_storage::stores::Stores;
 
 /// Bytes of lines that are mapped at once: in the first-level cache while they are.
@@ -84,13 +85,13 @@ impl SplitReader<'_> {
 
     fn read(&mut self, piece: &FileRange, progress: Progress<'_>, take: Take<'_>) -> Result<()> {
         match self.form {
-            RecordForm::Lines => self.lines(piece, progress, &mut |lines| {
+            RecordForm::Lines(end) => self.lines(piece, *end, progress, &mut |lines| {
                 take(lines).map_err(|error| among(error, piece, lines.offset))
             }),
-            RecordForm::Fields(separator) => {
+            RecordForm::Fields(end, separator) => {
                 let mut fields = Vec::new();
                 let first = self.position;
-                self.lines(piece, progress, &mut |lines| {
+                self.lines(piece, *end, progress, &mut |lines| {
                     for ((offset, bytes), position) in lines.lines().zip(lines.position..) {
                         fields_of_line(bytes, *separator, &mut fields);
                         let taken = take(&Records {
@@ -118,7 +119,7 @@ impl SplitReader<'_> {
     ) -> Result<()> {
         let (mut codes, mut code, mut record) = (ObjectCodes::new(keys)?, Vec::new(), Vec::new());
         let first = self.position;
-        self.lines(piece, progress, &mut |lines| {
+        self.lines(piece, LineEnd::Lf, progress, &mut |lines| {
             for ((offset, line), position) in lines.lines().zip(lines.position..) {
                 if line.trim_ascii().is_empty() {
                     continue;
@@ -144,10 +145,16 @@ impl SplitReader<'_> {
         })
     }
 
-    fn lines(&mut self, piece: &FileRange, progress: Progress<'_>, take: Take<'_>) -> Result<()> {
-        let mut lines = open_lines(self.store, piece, &LineOptions::default())?;
+    fn lines(
+        &mut self,
+        piece: &FileRange,
+        end: LineEnd,
+        progress: Progress<'_>,
+        take: Take<'_>,
+    ) -> Result<()> {
+        let mut lines = open_lines(self.store, piece, &LineOptions::ended_by(end))?;
         let (mut told, mut before, mut taken) = (0, 0, 0);
-        let mut begins = piece.offset == 0;
+        let mut begins = piece.offset == 0 && end == LineEnd::Lf; // NULs are no sign of an encoding where they end lines
         loop {
             let offset = lines.offset();
             let Some(some) = lines.next_lines(LINES_BYTES)? else {
@@ -163,6 +170,7 @@ impl SplitReader<'_> {
             take(&Records {
                 input: self.input,
                 bytes: some,
+                end,
                 fields: &[],
                 code: &[],
                 position: self.position,
@@ -261,6 +269,7 @@ impl<'p> RowSink<'p> for TakeRows<'_, 'p> {
         let taken = (self.take)(&Records {
             input: self.input,
             bytes: row.bytes,
+            end: LineEnd::Lf,
             fields: row.fields,
             code: row.code,
             position,
@@ -358,7 +367,7 @@ fn fields_of_line(line: &[u8], separator: Option<u8>, fields: &mut Vec<Range<usi
             fields.push(start..line.len());
         }
         None => {
-            let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+            let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n'); // LF is in lines that NUL ends
             while let Some(begin) = line[start..].iter().position(|byte| !is_blank(byte)) {
                 let begin = start + begin;
                 let length = line[begin..].iter().position(is_blank);
