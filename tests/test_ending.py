@@ -56,7 +56,7 @@ def begin(tmp_path: Path, program: str, *arguments: str) -> "subprocess.Popen[st
 
 def wait_for_folders(tmp_path: Path, process: "subprocess.Popen[str]") -> None:
     deadline_s = time.monotonic() + 30
-    while not list(tmp_path.glob(".*.gristmill-*")):
+    while not list(tmp_path.rglob(".*.gristmill-*")):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline_s
         time.sleep(0.01)
