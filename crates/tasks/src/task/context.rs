@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use super::attempt::AttemptId;
-use super::kinds::copy_streams::CopyStreams;
+use super::kinds::copy::streams::CopyStreams;
 use super::runs::{AgentFolders, KeptRuns};
 use super::user::executor::UserTaskExecutor;
 use super::user::failed::FailureFolder;

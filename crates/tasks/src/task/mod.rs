@@ -34,13 +34,13 @@ mod user;
 mod verify;
 pub mod wire;
 
-pub use self::kinds::copy_files::{
+pub use self::kinds::copy::files::{
     COPY_FAILURES_NAMED, COPY_WORKER_BYTES, CopyFilesSpec, CopyReport, SHORT_FILE_BYTES,
 };
-pub use self::kinds::copy_item::{
+pub use self::kinds::copy::item::{
     CopiedFile, CopyItem, CopyOutcome, CopyRules, CopySource, ExistingFile, PUT_FILE_BYTES,
 };
-pub use self::kinds::copy_streams::CopyStreams;
+pub use self::kinds::copy::streams::CopyStreams;
 pub use self::kinds::gather_lines::{GATHER_WORKER_BYTES, GatherLinesSpec};
 pub use self::kinds::generate::{GENERATE_WORKER_BYTES, GenerateSpec};
 pub use self::kinds::map::{MapReport, MapSpec};

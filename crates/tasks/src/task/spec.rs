@@ -11,7 +11,7 @@ use super::context::{JobShared, Scratch, TaskContext};
 use super::fingerprint::Fingerprint;
 use super::input::InputPiece;
 use super::kind::{Counters, Side, TaskKind};
-use super::kinds::copy_files::CopyFilesSpec;
+use super::kinds::copy::files::CopyFilesSpec;
 use super::kinds::gather_lines::GatherLinesSpec;
 use super::kinds::generate::GenerateSpec;
 use super::kinds::map::MapSpec;

@@ -70,7 +70,8 @@ pub(super) struct LinesJoined {
     pub(super) absent: Vec<Vec<u8>>,
 }
 
-/// The inputs, whose fields the separator tells and which stand behind `between` in the output, and how rows are put together, where the first lines of the inputs are these; of an input without lines there is none.
+/// The inputs and how rows are put together, where the first lines of the inputs are these; of an input without lines there is none. The
+/// separator tells fields apart, `between` stands between them in the output.
 pub(super) fn lines_joined(
     spec: &JoinSpec,
     (separator, between, empty): (Option<u8>, u8, &[u8]),

@@ -14,10 +14,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::copied::Copying;
-use super::copy_item::{CopiedFile, CopyItem, CopyOutcome, CopyRules, CopySource, CopyWay};
-use super::copy_streams::{StreamKind, TaskStreams};
-use super::copy_task::CopyTask;
+use super::file::Copying;
+use super::item::{CopiedFile, CopyItem, CopyOutcome, CopyRules, CopySource, CopyWay};
+use super::streams::{StreamKind, TaskStreams};
+use super::task::CopyTask;
 use crate::task::input::name_of;
 use crate::task::{Counters, Side, TaskContext, TaskEnvironment, TaskKind};
 use gristmill_base::error::{Error, Kind, Result};

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::copy_item::CopyRules;
-use super::copy_pace::CopyPace;
+use super::item::CopyRules;
+use super::pace::CopyPace;
 use crate::task::{TaskAttempt, TaskContext};
 use gristmill_base::error::Result;
 use gristmill_storage::location::Location;

@@ -1,6 +1,6 @@
 //! What is wrong with a file that cannot be copied.
 
-use super::copy_item::CopyItem;
+use super::item::CopyItem;
 use gristmill_base::error::{Error, JobOption, Kind};
 use gristmill_storage::location::Location;
 

@@ -6,11 +6,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::copy_errors::{
+use super::errors::{
     OPERATION, changed, differs, has_name, not_proved, of_unknown_length, special, unusable,
 };
-use super::copy_item::{CopiedFile, CopyItem, CopyOutcome, CopyWay, ExistingFile, PUT_FILE_BYTES};
-use super::copy_task::CopyTask;
+use super::item::{CopiedFile, CopyItem, CopyOutcome, CopyWay, ExistingFile, PUT_FILE_BYTES};
+use super::task::CopyTask;
 use crate::commit::sent_again;
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::input::InputFile;

@@ -3,7 +3,7 @@
 //! A store that does not do it, or wants more rights for it, is read and written as any other place. The rule that must hold: a copy
 //! counts as proved only where the store says that both files have the same bytes (`storage/objects/copies.rs`).
 
-use super::copied::Copying;
+use super::file::Copying;
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::input::InputFile;
 use gristmill_storage::location::Location;
