@@ -67,7 +67,7 @@ def hidden(folder: Path) -> list[str]:
 
 def test_killed_again_while_it_goes_on(bench: Path, home: Path) -> None:
     killed_in(home, 1)
-    assert killed_while_it_goes_on(bench, random.Random(2), longest_s=1.2) >= 1
+    assert killed_while_it_goes_on(bench, random.Random(2), longest_s=0.5) >= 1
     assert tree(bench / "out") == tree(bench / "wanted")
     assert hidden(bench) == []
 
@@ -111,6 +111,20 @@ def test_what_is_refused_is_resumed_when_the_reason_is_gone(
     path.write_bytes(before)
     path.chmod(mode)
     run("resume", job_id)
+    assert tree(bench / "out") == tree(bench / "wanted")
+
+
+def test_an_output_that_is_gone_is_named_and_a_line_that_was_cut_is_none(
+    bench: Path, home: Path
+) -> None:
+    killed_in(home, 2)
+    (folder,) = bench.glob(".out.job_*")
+    (folder / "0").rename(bench / "moved")
+    assert "the output of its job 1 is gone" in failure("resume", "last")
+    (bench / "moved").rename(folder / "0")
+    with (folder / "begun").open("a") as file:
+        file.write('{"number": 2, "jo')
+    assert killed_while_it_goes_on(bench, random.Random(4), longest_s=0.5) >= 1
     assert tree(bench / "out") == tree(bench / "wanted")
 
 

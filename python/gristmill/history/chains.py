@@ -3,11 +3,11 @@
     .out.job_20261122183452_5f3c09d1e2a7b648/     beside the last output, or where runs go
         definition    what its jobs are, pickled; mode 0600, locked while its process lives
         begun         a line when a job begins, with its name; one when it ends, with its report
-        0/  1/        outputs that nobody asked for
+        0/  1/        outputs of jobs without output=
 
 The history of each job names the folder and the SHA-256 of the definition. The folder is taken for
 what it says only if that file is this user's alone and has this hash: paths in a history are not
-trusted, and whoever opens a definition runs what is in it.
+trusted, and to open a definition is to run what is in it.
 """
 
 import fcntl
@@ -23,7 +23,15 @@ from typing import IO
 
 from gristmill.history.model import JobHistory
 
-__all__ = ["BEGUN", "DEFINITION", "ChainFolder", "dead_chain_of", "locked", "named_places"]
+__all__ = [
+    "BEGUN",
+    "DEFINITION",
+    "ChainFolder",
+    "dead_chain_of",
+    "is_chain_folder",
+    "locked",
+    "named_places",
+]
 
 DEFINITION = "definition"
 BEGUN = "begun"
@@ -48,7 +56,7 @@ class ChainFolder:
         match history.options.get("chain"):
             case {"folder": str(folder), "sha256": str(sha256), "job": int(job)}:
                 path = Path(folder)
-                named = path.is_absolute() and _NAME.fullmatch(path.name)
+                named = path.is_absolute() and is_chain_folder(path)
                 return cls(path, sha256, job) if named else None
             case _:
                 return None
@@ -101,6 +109,11 @@ class ChainFolder:
             if found:
                 shutil.rmtree(self.path)
         return found
+
+
+def is_chain_folder(path: Path) -> bool:
+    """Whether a path has the name of such a folder."""
+    return _NAME.fullmatch(path.name) is not None
 
 
 def locked(file: IO[bytes]) -> bool:

@@ -2,8 +2,8 @@
 
     Job.then(…).then(…) ──▶ Chain: jobs with inputs and outputs ──▶ kept: its folder, while it runs
 
-The folder has what nobody asked for: the outputs that a later job reads, and the definition from
-which another process goes on (history/chains.py says how it looks).
+The folder has the outputs of jobs without `output=`, which the next job reads, and the definition
+by which another process resumes the chain (history/chains.py says how it looks).
 
 Decision: docs/decisions/chains.md.
 """
@@ -19,7 +19,7 @@ from typing import Any
 
 from gristmill import _core
 from gristmill.history import jobs_folder
-from gristmill.history.chains import BEGUN, DEFINITION, locked
+from gristmill.history.chains import BEGUN, DEFINITION, is_chain_folder, locked
 from gristmill.job import new_job_id
 from gristmill.locations import absolute, is_remote, workplace
 from gristmill.mapreduce.formats.format import Format, Input, Output
@@ -54,9 +54,11 @@ class Chain:
                 ' gm.tsv("counts/").'
             )
         last, given = job.output.folder, job.chain()
-        folder = workplace(last, options.spill_dirs) / f".{Path(last).name}.{new_job_id()}"
+        on_nodes = options.get("on") == "ray"  # which see no disk of ours, and spill on their own
+        here = [] if on_nodes else options.spill_dirs
+        folder = workplace(last, here) / f".{Path(last).name}.{new_job_id()}"
         beside = str(folder)
-        if is_remote(last) and options.get("on") == "ray":  # whose nodes see no disk of ours
+        if is_remote(last) and on_nodes:
             beside = f"{last.rstrip('/').rpartition('/')[0]}/{folder.name}"
         outputs = [
             kv(f"{beside}/{number}") if one.output is None else _normal(one.output)
@@ -116,12 +118,14 @@ class ChainRecord:
 
     @classmethod
     def read(cls, folder: Path, place: dict[str, Any]) -> "ChainRecord":
-        """Return what a dead process has recorded; a last line that is not whole is left out."""
+        """Return what a dead process has recorded; the rest of a line that it began goes."""
         found = cls(folder, place=place)
-        with suppress(FileNotFoundError):
-            for line in (folder / BEGUN).read_bytes().splitlines(keepends=True):
-                if line.endswith(b"\n"):
-                    found._take(from_json(line))
+        with suppress(FileNotFoundError), (folder / BEGUN).open("rb+") as file:
+            text = file.read()
+            whole = text.rfind(b"\n") + 1
+            file.truncate(whole)
+            for line in text[:whole].splitlines():
+                found._take(from_json(line))
         return found
 
     def _take(self, said: dict[str, Any]) -> None:
@@ -187,15 +191,18 @@ def kept(chain: Chain, definition: bytes | None) -> Generator[ChainRecord]:
 def _clear_dead(chain: Chain) -> None:
     """Remove the folders of dead chains with the same output, as a job does with those of jobs."""
     begin = chain.folder.name.rpartition(".job_")[0]
-    for path in sorted(chain.folder.parent.iterdir()):
-        if path.name.startswith(f"{begin}.job_") and not path.is_symlink():
+    found: list[Path] = []
+    with suppress(OSError):  # a directory that may be written, and not be read
+        found = [path for path in chain.folder.parent.iterdir() if is_chain_folder(path)]
+    for path in found:
+        if path.name.rpartition(".job_")[0] == begin and not path.is_symlink():
             with suppress(OSError), (path / DEFINITION).open("rb") as file:
                 if os.fstat(file.fileno()).st_uid == os.geteuid() and locked(file):
                     shutil.rmtree(path)
 
 
 def removed(chain: Chain) -> None:
-    """Remove the folder of a chain, and the outputs in stores that nobody asked for."""
+    """Remove the folder of a chain, and what its jobs kept for the next one in stores."""
     for one, is_kept in zip(chain.jobs, chain.kept, strict=True):
         if is_kept and one.output is not None and is_remote(one.output.folder):
             with suppress(OSError):

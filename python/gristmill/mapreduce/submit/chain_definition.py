@@ -1,9 +1,9 @@
-"""What a chain of jobs is, as bytes: another process goes on with it from these.
+"""What a chain of jobs is, as bytes: another process resumes it from these.
 
     Chain, Options ─cloudpickle─▶ bytes ─▶ sys.path first, then the jobs
 
 As the definition of a job, which its workers get: the functions are as they were when the chain
-began, and whoever goes on has the Python, the Gristmill and the modules that the chain began with.
+began. The other process needs the Python, the Gristmill and the modules of the first one.
 """
 
 import hashlib
@@ -14,16 +14,16 @@ from pathlib import Path
 
 from gristmill import _core, worker
 from gristmill.errors import ours
-from gristmill.mapreduce.definition import known_again, pickled, record_classes
+from gristmill.mapreduce.definition import known_again, record_classes
 from gristmill.mapreduce.pickling import dumps, loads
 from gristmill.mapreduce.run_options import Options
 from gristmill.mapreduce.source import script
 from gristmill.mapreduce.submit.chain import Chain
 from gristmill.mapreduce.submit.code import code_files
-from gristmill.mapreduce.submit.preparing import bare, functions_of, side_files, source_of
+from gristmill.mapreduce.submit.preparing import bare, side_files, source_of
 from gristmill.names import show_path
 
-__all__ = ["definition_of", "opened"]
+__all__ = ["definition_of", "opened", "refusal"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +47,8 @@ class _Definition:
 def definition_of(chain: Chain, options: Options) -> bytes:
     """Return what a chain is that is about to run here.
 
-    Raises:
-        TypeError: A function holds what cannot be pickled; says which, and what.
-        FileNotFoundError: A side file is not there.
+    Its functions can be pickled, and its side files are there.
     """
-    for one in chain.jobs:
-        pickled(functions_of(one))
     placed = chain.placed()
     first, *rest = (replace(one, files=tuple(side_files(one).values())) for one in placed.jobs)
     first = replace(first, input=bare(source_of(first)))  # its own definition has what it reads
@@ -86,13 +82,13 @@ def opened(definition: bytes) -> tuple[Chain, Options]:
         ("Gristmill", found.program, _core.VERSION),
     ):
         if began != this:
-            raise _refusal(
+            raise refusal(
                 f"{what} {began} began it, and this is {this}",
                 f"resume it with the {what} that began it, or run it anew",
             )
     for path, sha256 in found.code.items():
         if _sha256(path) != sha256:
-            raise _refusal(
+            raise refusal(
                 f"a file of its code has changed since it began: {show_path(path)}",
                 "put back what was there, or run it anew",
             )
@@ -101,7 +97,8 @@ def opened(definition: bytes) -> tuple[Chain, Options]:
     return chain, options
 
 
-def _refusal(what: str, advice: str) -> ValueError:
+def refusal(what: str, advice: str) -> ValueError:
+    """Return the error of a chain that is not resumed."""
     return ours(
         ValueError(f"cannot resume a chain of jobs: {what}. What to do: {advice}."), "bad_input"
     )

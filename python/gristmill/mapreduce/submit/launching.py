@@ -61,15 +61,15 @@ def _run(chain: Chain, options: Options, stop: Stop) -> Result:
     reads = bool(streams_of(first.input))
     on_nodes = options.get("on") == "ray"
     with ending_with_signals(), with_parents(chain.jobs):
-        check_outputs(chain.jobs if reads or len(chain.jobs) > 1 else (), options)
-        if reads:  # for what has been read is gone, if it is found out afterwards
+        if reads or len(chain.jobs) > 1:  # what has been read, or done, would be in vain
+            check_outputs(chain.jobs, options)
             _check_sent(chain.jobs)
-            if on_nodes:
-                assert first.output is not None
-                collect = bool(options.get("collect"))
-                check_seen(streams_of(first.input), first.output.folder, collect=collect)
-        goes_on = len(chain.jobs) > 1 and options.listed and not reads
-        definition = definition_of(chain, options) if goes_on else None
+        if reads and on_nodes:
+            assert first.output is not None
+            collect = bool(options.get("collect"))
+            check_seen(streams_of(first.input), first.output.folder, collect=collect)
+        is_resumable = len(chain.jobs) > 1 and options.listed and not reads
+        definition = definition_of(chain, options) if is_resumable else None
         copies = _copies(first, options)
         copying = with_streams_copied(
             first, copies, stop, progress=options.progress, for_nodes=on_nodes
