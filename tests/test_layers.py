@@ -35,7 +35,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     "storage": (
         *("forward", "location", "version", "mounts"),  # where something is
         *("private", "io", "net", "store_kind"),  # how bytes are had
-        *("local", "memory", "layered", "faulty", "objects", "agents"),  # stores
+        *("local_disk", "local", "memory", "layered", "faulty", "objects", "agents"),  # stores
         *("codec", "input", "lines", "sorted_run"),  # what the bytes are
         *("collected", "staged", "shared", "hdfs", "http", "kinds", "options", "stores"),
     ),

@@ -1661,7 +1661,8 @@ def resume(
     r"""Resume a job whose process was killed: finished tasks are kept, and the output is the same, byte for byte, as without the interruption.
 
     Gristmill reads the job from its history in `$GRISTMILL_HOME`. The job runs with its first
-    options, in its first directory. If it has user code, it runs the code as it was then.
+    options, in its first directory. If it has user code, it runs the code as it was then. A job of
+    a chain is resumed with its chain.
 
     Args:
         job_id: The job's name, a part of it that no other job has, or last; `gristmill jobs` lists

@@ -60,6 +60,7 @@ def test_a_target_that_is_there_is_left_alone() -> None:
     Path("dead").symlink_to("nowhere")
     for target in ("copy", "dead", "source"):
         assert "there is something of this name" in failure("cp", "source/a", target, "--atomic")
+        assert "of this name" in failure("cp", "source/a", target, "--atomic", "--dry-run")
     assert names(Path("copy")) == []
 
 

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::forward::forward;
+use super::local_disk::remove_one_by_one;
 use super::{
     Caching, LocalDisk, Lock, Locked, MissingLock, OutputStore, ReadFile, Stat, Store, WriteFile,
-    remove_one_by_one,
 };
 use gristmill_base::error::{Error, Result};
 use gristmill_base::sys::codes;

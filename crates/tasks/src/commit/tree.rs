@@ -45,23 +45,31 @@ impl<'a> TreeStaging<'a> {
         owner: &Ownership,
     ) -> Result<Option<Self>> {
         let place = FolderPlace::beside(target);
-        let there = is_there(disk, target)?;
-        if there
+        if is_there(disk, target)?
             && let Some(left) = place.left(disk, owner)?
             && !is_there(disk, &left.staged())?
         {
             return left.remove().map(|()| None);
         }
-        if there {
-            let what = "there is something of this name, and an atomic copy makes it anew";
-            return Err(Error::new(Kind::Exists, "copy files", what)
-                .with_path(target)
-                .advise("name another target, or remove this one"));
-        }
+        Self::check(disk, target)?;
         Ok(Some(TreeStaging {
             target: target.to_owned(),
             folder: place.begin(disk, owner)?,
         }))
+    }
+
+    /// Whether a copy may be made.
+    ///
+    /// # Errors
+    /// There is something of that name.
+    pub fn check(disk: &dyn LocalDisk, target: &Path) -> Result<()> {
+        if !is_there(disk, target)? {
+            return Ok(());
+        }
+        let what = "there is something of this name, and an atomic copy makes it anew";
+        Err(Error::new(Kind::Exists, "copy files", what)
+            .with_path(target)
+            .advise("name another target, or remove this one"))
     }
 
     /// The name that the copy has until it is published.

@@ -19,7 +19,7 @@ impl Described for Resume {
         name: "resume",
         function: None,
         help: "Resume a job whose process was killed: finished tasks are kept, and the output is the same, byte for byte, as without the interruption.",
-        details: "Gristmill reads the job from its history in `$GRISTMILL_HOME`. The job runs with its first options, in its first directory. If it has user code, it runs the code as it was then.",
+        details: "Gristmill reads the job from its history in `$GRISTMILL_HOME`. The job runs with its first options, in its first directory. If it has user code, it runs the code as it was then. A job of a chain is resumed with its chain.",
         example: "gristmill resume last",
         python: r#"
 >>> import os, tempfile, gristmill
