@@ -115,7 +115,7 @@ pub trait LocalDisk: OutputStore {
     /// Bytes that can still be written below `path`, where the store knows.
     fn free_bytes(&self, path: &Path) -> Result<Option<u64>>;
 
-    /// Creates a job's directory, for nobody else to look into, and takes its lock ([`LOCK`]). The lock ends with the value, or
+    /// Creates a job's directory, for nobody else to look into, and takes its lock ([`LOCK`](crate::LOCK)). The lock ends with the value, or
     /// with the process, however that ends.
     fn create_locked(&self, directory: &Path) -> Result<Box<dyn Lock>>;
 
