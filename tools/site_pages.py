@@ -14,7 +14,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Guide", ("guide/mapreduce.md", "guide/*.md")),
     ("Coming from", ("from-gnu-sort.md", "from-hadoop.md", "streaming.md", "from-*.md")),
     ("Reference", ("reference/index.md", "reference/*.md")),
-    ("Figures", ("benchmarks.md", "scaling.md", "tuning.md")),
+    ("Figures", ("benchmarks.md", "scaling.md", "shuffles.md", "tuning.md")),
     ("Decisions", ("decisions/README.md", "decisions/*.md")),
     ("Formats on disk", ("internals/*.md",)),
     ("More", ("**/*.md",)),

@@ -46,6 +46,8 @@ def sort(
     collect: bool = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    shuffle: Literal["auto", "immediate", "two-level", "iterative"] = ...,
+    rounds: str | None = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
@@ -125,6 +127,12 @@ def sort(
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
+        shuffle: How sorted runs come to the last merge: immediate (all partitions at once), two-
+            level (first a slice for each node) or iterative (few slices, again and again). The
+            output does not depend on it. By default auto, the one that costs least.
+        rounds: Into how many slices each round of an iterative shuffle cuts, such as 4,5,4; the
+            last number stands for the last merge, which makes the parts. To study shuffles: see the
+            page of shuffles. By default three even ones, where the shuffle is iterative.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
@@ -252,6 +260,8 @@ def terasort(
     collect: bool = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    shuffle: Literal["auto", "immediate", "two-level", "iterative"] = ...,
+    rounds: str | None = ...,
     split_size: int | str | None = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
@@ -289,6 +299,12 @@ def terasort(
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
+        shuffle: How sorted runs come to the last merge: immediate (all partitions at once), two-
+            level (first a slice for each node) or iterative (few slices, again and again). The
+            output does not depend on it. By default auto, the one that costs least.
+        rounds: Into how many slices each round of an iterative shuffle cuts, such as 4,5,4; the
+            last number stands for the last merge, which makes the parts. To study shuffles: see the
+            page of shuffles. By default three even ones, where the shuffle is iterative.
         split_size: How many bytes one task handles, such as 64M. Try several sizes to find the
             fastest for a store. The output does not depend on it. By default chosen from the size
             of the input.
@@ -406,6 +422,8 @@ def wordcount(
     collect: bool = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    shuffle: Literal["auto", "immediate", "two-level", "iterative"] = ...,
+    rounds: str | None = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
@@ -452,6 +470,12 @@ def wordcount(
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
+        shuffle: How sorted runs come to the last merge: immediate (all partitions at once), two-
+            level (first a slice for each node) or iterative (few slices, again and again). The
+            output does not depend on it. By default auto, the one that costs least.
+        rounds: Into how many slices each round of an iterative shuffle cuts, such as 4,5,4; the
+            last number stands for the last merge, which makes the parts. To study shuffles: see the
+            page of shuffles. By default three even ones, where the shuffle is iterative.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
@@ -507,6 +531,8 @@ def matchcount(
     collect: bool = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    shuffle: Literal["auto", "immediate", "two-level", "iterative"] = ...,
+    rounds: str | None = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
@@ -550,6 +576,12 @@ def matchcount(
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
+        shuffle: How sorted runs come to the last merge: immediate (all partitions at once), two-
+            level (first a slice for each node) or iterative (few slices, again and again). The
+            output does not depend on it. By default auto, the one that costs least.
+        rounds: Into how many slices each round of an iterative shuffle cuts, such as 4,5,4; the
+            last number stands for the last merge, which makes the parts. To study shuffles: see the
+            page of shuffles. By default three even ones, where the shuffle is iterative.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
@@ -616,6 +648,8 @@ def unique(
     collect: bool = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    shuffle: Literal["auto", "immediate", "two-level", "iterative"] = ...,
+    rounds: str | None = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
@@ -692,6 +726,12 @@ def unique(
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
+        shuffle: How sorted runs come to the last merge: immediate (all partitions at once), two-
+            level (first a slice for each node) or iterative (few slices, again and again). The
+            output does not depend on it. By default auto, the one that costs least.
+        rounds: Into how many slices each round of an iterative shuffle cuts, such as 4,5,4; the
+            last number stands for the last merge, which makes the parts. To study shuffles: see the
+            page of shuffles. By default three even ones, where the shuffle is iterative.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
@@ -760,6 +800,8 @@ def group(
     collect: bool = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    shuffle: Literal["auto", "immediate", "two-level", "iterative"] = ...,
+    rounds: str | None = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
@@ -834,6 +876,12 @@ def group(
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
+        shuffle: How sorted runs come to the last merge: immediate (all partitions at once), two-
+            level (first a slice for each node) or iterative (few slices, again and again). The
+            output does not depend on it. By default auto, the one that costs least.
+        rounds: Into how many slices each round of an iterative shuffle cuts, such as 4,5,4; the
+            last number stands for the last merge, which makes the parts. To study shuffles: see the
+            page of shuffles. By default three even ones, where the shuffle is iterative.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
@@ -905,6 +953,8 @@ def top_records(
     collect: bool = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    shuffle: Literal["auto", "immediate", "two-level", "iterative"] = ...,
+    rounds: str | None = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
@@ -981,6 +1031,12 @@ def top_records(
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
+        shuffle: How sorted runs come to the last merge: immediate (all partitions at once), two-
+            level (first a slice for each node) or iterative (few slices, again and again). The
+            output does not depend on it. By default auto, the one that costs least.
+        rounds: Into how many slices each round of an iterative shuffle cuts, such as 4,5,4; the
+            last number stands for the last merge, which makes the parts. To study shuffles: see the
+            page of shuffles. By default three even ones, where the shuffle is iterative.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
@@ -1054,6 +1110,8 @@ def join(
     collect: bool = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    shuffle: Literal["auto", "immediate", "two-level", "iterative"] = ...,
+    rounds: str | None = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
@@ -1139,6 +1197,12 @@ def join(
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
+        shuffle: How sorted runs come to the last merge: immediate (all partitions at once), two-
+            level (first a slice for each node) or iterative (few slices, again and again). The
+            output does not depend on it. By default auto, the one that costs least.
+        rounds: Into how many slices each round of an iterative shuffle cuts, such as 4,5,4; the
+            last number stands for the last merge, which makes the parts. To study shuffles: see the
+            page of shuffles. By default three even ones, where the shuffle is iterative.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
@@ -1208,6 +1272,8 @@ def sample(
     collect: bool = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    shuffle: Literal["auto", "immediate", "two-level", "iterative"] = ...,
+    rounds: str | None = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
@@ -1272,6 +1338,12 @@ def sample(
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
+        shuffle: How sorted runs come to the last merge: immediate (all partitions at once), two-
+            level (first a slice for each node) or iterative (few slices, again and again). The
+            output does not depend on it. By default auto, the one that costs least.
+        rounds: Into how many slices each round of an iterative shuffle cuts, such as 4,5,4; the
+            last number stands for the last merge, which makes the parts. To study shuffles: see the
+            page of shuffles. By default three even ones, where the shuffle is iterative.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
@@ -1327,6 +1399,8 @@ def shuf(
     collect: bool = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    shuffle: Literal["auto", "immediate", "two-level", "iterative"] = ...,
+    rounds: str | None = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
@@ -1384,6 +1458,12 @@ def shuf(
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
+        shuffle: How sorted runs come to the last merge: immediate (all partitions at once), two-
+            level (first a slice for each node) or iterative (few slices, again and again). The
+            output does not depend on it. By default auto, the one that costs least.
+        rounds: Into how many slices each round of an iterative shuffle cuts, such as 4,5,4; the
+            last number stands for the last merge, which makes the parts. To study shuffles: see the
+            page of shuffles. By default three even ones, where the shuffle is iterative.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.
@@ -1445,6 +1525,8 @@ def split_by(
     collect: bool = ...,
     spill_dir: StrPath | Iterable[StrPath] | None = ...,
     compress_runs: Literal["none", "lz4", "zstd"] = ...,
+    shuffle: Literal["auto", "immediate", "two-level", "iterative"] = ...,
+    rounds: str | None = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     overwrite: bool = ...,
     no_sync: bool = ...,
@@ -1510,6 +1592,12 @@ def split_by(
         compress_runs: How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes
             them smaller. Spares space for runs, and time where their disk is slow. The output does
             not depend on it. By default none.
+        shuffle: How sorted runs come to the last merge: immediate (all partitions at once), two-
+            level (first a slice for each node) or iterative (few slices, again and again). The
+            output does not depend on it. By default auto, the one that costs least.
+        rounds: Into how many slices each round of an iterative shuffle cuts, such as 4,5,4; the
+            last number stands for the last merge, which makes the parts. To study shuffles: see the
+            page of shuffles. By default three even ones, where the shuffle is iterative.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.

@@ -49,6 +49,7 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         pytest.param(("--memory", "400M"), id="memory"),
         pytest.param((*RUNS, "--partitions", "3"), id="runs"),
         pytest.param(("--memory", "14M", "--workers", "1"), id="passes"),
+        pytest.param(("--memory", "14M", "--workers", "1", "--rounds", "2,3,4"), id="rounds"),
         pytest.param((*RUNS, "--spill-dir", "SPILL", "--no-sync"), id="elsewhere"),
     ],
 )
@@ -82,6 +83,7 @@ def test_terasort_killed_at_any_moment(
         pytest.param(("-r", "-s"), id="reverse"),
         pytest.param(("--memory", "400M"), id="memory"),
         pytest.param(("-k1.2",), id="keys"),
+        pytest.param(("-k1.2", "--rounds", "2,2,4"), id="rounds"),
         pytest.param(("--csv", "--key", "1:desc"), id="table"),
     ],
 )

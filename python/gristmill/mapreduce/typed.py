@@ -19,6 +19,8 @@ class RunOptions(TypedDict, total=False):
     collect: bool
     spill_dir: StrPath | Iterable[StrPath] | None
     compress_runs: Literal["none", "lz4", "zstd"] | None
+    shuffle: Literal["auto", "immediate", "two-level", "iterative"] | None
+    rounds: str | None
     store_option: Mapping[str, str] | Iterable[str] | None
     overwrite: bool
     no_sync: bool

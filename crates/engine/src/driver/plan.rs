@@ -29,6 +29,24 @@ pub enum Needs {
     Each(Vec<Vec<Range<u32>>>),
 }
 
+impl Needs {
+    /// For each task in order, those that it needs, which may be the same for all.
+    ///
+    /// ```
+    /// use gristmill_engine::driver::Needs;
+    /// assert_eq!(Needs::each(vec![vec![0..2], vec![0..2]]), Needs::All(vec![0..2]));
+    /// assert_eq!(Needs::each(vec![vec![0..2], vec![2..4]]), Needs::Each(vec![vec![0..2], vec![2..4]]));
+    /// ```
+    pub fn each(needs: Vec<Vec<Range<u32>>>) -> Self {
+        match needs.split_first() {
+            Some((first, rest)) if rest.iter().all(|other| other == first) => {
+                Needs::All(first.clone())
+            }
+            _ => Needs::Each(needs),
+        }
+    }
+}
+
 /// Tasks that do the same kind of work.
 #[derive(Debug)]
 pub struct Stage {

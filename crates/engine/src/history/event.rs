@@ -221,6 +221,9 @@ pub struct JobBasis {
     /// How many runs a merge may have open, where fewer files may be open than merges are planned for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_at_once: Option<usize>,
+    /// How many nodes the plan is made for, where it runs on a cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<usize>,
     /// The files that are read, in order.
     pub inputs: Vec<FileVersion>,
     /// The SHA-256 of what the user code of a job is, in hexadecimal, where that is kept beside its output.

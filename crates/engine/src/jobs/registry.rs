@@ -339,6 +339,7 @@ mod tests {
             ValueKind::Choice(words) => serde_json::json!(words[0]),
             ValueKind::Pairs => serde_json::json!({"region": "x"}),
             ValueKind::Text if name == "format" => serde_json::json!("lines"),
+            ValueKind::Text if name == "rounds" => serde_json::json!("4,5,4"),
             ValueKind::Path | ValueKind::Text => serde_json::json!("x"),
             ValueKind::TextList => serde_json::json!(["x"]),
             ValueKind::Paths | ValueKind::PathList => serde_json::json!(["x", "y"]),

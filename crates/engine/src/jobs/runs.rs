@@ -1,14 +1,14 @@
 //! Sorting by runs: what does not fit in memory is spilled as sorted runs, and merged.
 //!
 //! ```text
-//!   [sample ──borders──▶] spill ──runs──▶ [merge runs, in passes] ──▶ merge ──proof──▶ commit
+//!   [sample ──borders──▶] spill ──runs──▶ [merge runs, in rounds] ──▶ merge ──proof──▶ commit
 //! ```
 //!
 //! Which stages there are follows from how many runs come out and how many can be merged at once.
 
 use std::sync::{Arc, Mutex};
 
-use super::passes::{MadeRun, Passes, longest_of, makers};
+use super::shuffle::{MadeRun, Shuffle, Slice, longest_of, makers};
 use super::steps::RunningJob;
 use crate::driver::{Needs, Next, Reports, stage};
 use gristmill_base::error::{Error, JobOption, Kind, Result};
@@ -61,10 +61,26 @@ impl RunOutcome {
 /// Gives the tasks' targets, from the bytes and records of each bucket.
 pub(super) type Targets = Box<dyn FnMut(&[(u64, u64)]) -> Result<Vec<MergeTarget>> + Send>;
 
+/// The tasks of the last merge, and the bytes that they write.
+struct LastMerge {
+    targets: Vec<MergeTarget>,
+    bytes: u64,
+}
+
+impl LastMerge {
+    /// Where the buckets of each task end, of so many buckets.
+    fn ends(&self, buckets: usize) -> Result<Vec<usize>> {
+        let end_of = |target: &MergeTarget| Ok(target.stretch(0..buckets)?.end);
+        self.targets.iter().map(end_of).collect()
+    }
+}
+
 /// What a sort by runs does once it knows where its output is cut.
 pub(super) struct RunSort {
     pub(super) input_bytes: u64,
-    pub(super) passes: Passes,
+    pub(super) shuffle: Shuffle,
+    /// About how many tasks the last merge will have.
+    pub(super) merges: u64,
     pub(super) inputs: Vec<SpillInput>,
     /// GNU sort's options for keys; none where lines have none.
     pub(super) keys: Vec<String>,
@@ -77,13 +93,13 @@ pub(super) struct RunSort {
 impl RunSort {
     /// Spills the input as runs that are cut at these borders, and merges them.
     pub(super) fn begin(mut self, borders: Vec<Border>) -> Next {
-        Arc::make_mut(&mut self.passes.plan).borders = borders;
-        let memory_layout = &self.passes.memory_layout;
+        Arc::make_mut(&mut self.shuffle.plan).borders = borders;
+        let memory_layout = &self.shuffle.memory_layout;
         let task = |input: &SpillInput| SpillSpec {
             keys: self.keys.clone(),
             table: self.table.clone(),
             input: input.clone(),
-            runs: Arc::clone(&self.passes.plan),
+            runs: Arc::clone(&self.shuffle.plan),
             chunk_bytes: memory_layout.chunk_bytes,
             typical_bytes: memory_layout.typical_bytes as usize,
         };
@@ -91,7 +107,7 @@ impl RunSort {
         spill.then(move |reports| self.spilled(reports))
     }
 
-    fn spilled(self, reports: Reports<Vec<SpilledRun>>) -> Result<Next> {
+    fn spilled(mut self, reports: Reports<Vec<SpilledRun>>) -> Result<Next> {
         let mut runs = Vec::new();
         for ((by, of_task), input) in reports.of_tasks().zip(&self.inputs) {
             runs.extend(of_task.into_iter().map(|run| (input, run, by)));
@@ -112,11 +128,30 @@ impl RunSort {
             outcome.bytes_read
         };
         let made = |(_, run, by)| MadeRun::new(run, by);
-        let runs = runs.into_iter().map(made).collect();
+        let runs: Vec<MadeRun> = runs.into_iter().map(made).collect();
         let outcome = Arc::clone(&self.outcome);
         let passed = move |runs: &[SpilledRun]| lock(&outcome).count_pass(runs);
-        let passes = self.passes.clone();
-        passes.merge(runs, bytes, passed, |runs| self.last_merge(runs))
+        let mut rounds = self.shuffle.rounds(&runs, (bytes, self.merges));
+        let mut planned = None;
+        if rounds.are_planned() {
+            let merges = self.targets_of(runs.iter())?;
+            rounds = rounds.ending(merges.ends(self.shuffle.plan.borders.len() + 1)?);
+            planned = Some(merges);
+        }
+        let shuffle = self.shuffle.clone();
+        shuffle.merge(runs, (bytes, rounds), passed, |slices| {
+            self.last_merge(slices, planned)
+        })
+    }
+
+    /// What the last merge will do with what these runs hold.
+    fn targets_of<'r>(&mut self, runs: impl Iterator<Item = &'r MadeRun>) -> Result<LastMerge> {
+        let mut sizes = vec![(0, 0); self.shuffle.plan.borders.len() + 1];
+        runs.for_each(|made| made.buckets.add_to(&mut sizes));
+        Ok(LastMerge {
+            targets: (self.targets)(&sizes)?,
+            bytes: sizes.iter().map(|size| size.0).sum(),
+        })
     }
 
     /// Fails if more rows cannot be read than may be left out, before anything is written: each task has counted its own.
@@ -135,25 +170,31 @@ impl RunSort {
             .advise_options("correct the rows, or leave all of them out: give {}", [all]))
     }
 
-    fn last_merge(mut self, runs: Vec<MadeRun>) -> Result<Next> {
-        let Passes {
+    fn last_merge(mut self, slices: Vec<Slice>, planned: Option<LastMerge>) -> Result<Next> {
+        let runs = slices.iter().flat_map(|slice| &slice.runs);
+        let LastMerge { targets, bytes } = match planned {
+            Some(planned) => planned,
+            None => self.targets_of(runs)?,
+        };
+        let Shuffle {
             plan,
             memory_layout,
-        } = &self.passes;
-        let mut sizes = vec![(0, 0); plan.borders.len() + 1];
-        runs.iter().for_each(|made| made.buckets.add_to(&mut sizes));
-        let targets = (self.targets)(&sizes)?;
-        let source_bytes = memory_layout.source_bytes(&longest_of(&runs));
-        let needs = Needs::All(makers(&runs));
-        let runs = Arc::new(runs.into_iter().map(|made| made.run).collect());
-        let task = |target: &MergeTarget| MergeSpec {
-            plan: Arc::clone(plan),
-            runs: Arc::clone(&runs),
-            source_bytes,
-            target: target.clone(),
-        };
-        let bytes = sizes.iter().map(|size| size.0).sum();
-        let merge = stage("merge", bytes, targets.iter().map(task)).needing(needs);
+            ..
+        } = &self.shuffle;
+        let (mut tasks, mut needs) = (Vec::with_capacity(targets.len()), Vec::new());
+        for slice in slices {
+            let of_slice = slice.tasks(targets.len());
+            let source_bytes = memory_layout.source_bytes(&longest_of(&slice.runs));
+            needs.extend(vec![makers(&slice.runs); of_slice.len()]);
+            let runs = Arc::new(slice.runs.into_iter().map(|made| made.run).collect());
+            tasks.extend(targets[of_slice].iter().map(|target| MergeSpec {
+                plan: Arc::clone(plan),
+                runs: Arc::clone(&runs),
+                source_bytes,
+                target: target.clone(),
+            }));
+        }
+        let merge = stage("merge", bytes, tasks).needing(Needs::each(needs));
         lock(&self.outcome).merging = true;
         Ok(merge.then(move |reports| {
             let proofs = reports.into_iter().map(|report| report.proofs);

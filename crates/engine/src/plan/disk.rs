@@ -45,6 +45,17 @@ impl RunDisk {
         }
     }
 
+    /// The same where so many rounds of a shuffle cut the runs: each writes all of them once more, and where a file system takes
+    /// no holes the old ones stay as long.
+    #[must_use]
+    pub fn in_rounds(self, rounds: usize) -> Self {
+        let each = if rounds > 0 { self.runs_bytes } else { 0 };
+        RunDisk {
+            passes_bytes: self.passes_bytes.max(each),
+            ..self
+        }
+    }
+
     /// All of it.
     pub fn bytes(self) -> u64 {
         self.runs_bytes.saturating_add(self.passes_bytes)

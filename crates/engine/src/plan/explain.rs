@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::shuffle::PlannedShuffle;
+
 use gristmill_storage::io::probe::StoreRates;
 
 /// A stage of the plan.
@@ -112,6 +114,9 @@ pub struct Explanation {
     pub compress_runs: &'static str,
     /// Passes that merge runs to runs, before the last merge; likewise `null`.
     pub passes: Option<usize>,
+    /// The plans of a shuffle by runs that there are, with their cost; none where nothing is shuffled by runs. Of user code,
+    /// as if it put out as many bytes as it reads.
+    pub shuffles: Vec<PlannedShuffle>,
     /// The stages.
     pub stages: Vec<PlannedStage>,
     /// Disk space.

@@ -16,6 +16,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use super::amount::{ByteAmount, Rows};
 use super::compression::OutputCompression;
 use super::format::RecordFormat;
+use super::shuffle::{FanOuts, ShuffleKind, ShuffleOptions};
 use crate::runner::{On, RunnerKind};
 use gristmill_base::names;
 use gristmill_base::record::layout::RecordLayout;
@@ -150,6 +151,8 @@ values! { Deserialize::deserialize:
     On: ValueKind::Choice(On::NAMES);
     RunCompression: ValueKind::Choice(RunCompression::NAMES);
     OutputCompression: ValueKind::Choice(OutputCompression::NAMES);
+    ShuffleKind: ValueKind::Choice(ShuffleKind::NAMES);
+    FanOuts: ValueKind::Text;
     RecordFormat: ValueKind::Text;
     StoreOptions: ValueKind::Pairs;
     String: ValueKind::Text;
@@ -372,6 +375,16 @@ options! {
             "How sorted runs on disk are compressed: lz4 takes little CPU time, zstd makes them smaller. Spares space \
              for runs, and time where their disk is slow. The output does not depend on it.",
         ),
+        shuffle: ShuffleKind = option(
+            "auto, the one that costs least",
+            "How sorted runs come to the last merge: immediate (all partitions at once), two-level (first a slice for each \
+             node) or iterative (few slices, again and again). The output does not depend on it.",
+        ),
+        rounds: FanOuts = option(
+            "three even ones, where the shuffle is iterative",
+            "Into how many slices each round of an iterative shuffle cuts, such as 4,5,4; the last number stands for the last \
+             merge, which makes the parts. To study shuffles: see the page of shuffles.",
+        ),
         split_size: Option<ByteAmount> = option(
             "chosen from the size of the input",
             "How many bytes one task handles, such as 64M. Try several sizes to find the fastest for a store. The output does \
@@ -412,6 +425,14 @@ impl Common {
         }
     }
 
+    /// What is said of the shuffle.
+    pub(crate) fn shuffle_options(&self) -> ShuffleOptions {
+        ShuffleOptions {
+            kind: self.shuffle,
+            fan_outs: self.rounds.clone(),
+        }
+    }
+
     /// The names of those that commands take which read and write, by runs if need be.
     pub(crate) const NAMES: &'static [&'static str] = &[
         "memory",
@@ -422,6 +443,8 @@ impl Common {
         "collect",
         "spill_dir",
         "compress_runs",
+        "shuffle",
+        "rounds",
         "store_option",
         "overwrite",
         "no_sync",

@@ -56,7 +56,7 @@ pub struct RunIndex {
     pub records: u64,
     /// All bytes of data.
     pub data_bytes: u64,
-    /// The sum of the CRCs of all records.
+    /// The sum of the CRCs of all records; 0 where a round of a shuffle cut them out of other runs.
     pub checksum: u128,
 }
 

@@ -33,6 +33,9 @@ pub enum Checkpoint {
         /// Its sources.
         #[serde(with = "gristmill_base::names")]
         of: Vec<PathBuf>,
+        /// Whether it has a slice of them, so that they are still there, with holes.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_slice: bool,
     },
     /// Ranges of the output, from runs.
     Merge(Vec<WrittenRange>),
@@ -120,6 +123,11 @@ impl Checkpoint {
             Checkpoint::MergeRuns { of, .. } => of,
             _ => &[],
         }
+    }
+
+    /// Whether it left holes in its sources.
+    pub fn is_slice(&self) -> bool {
+        matches!(self, Checkpoint::MergeRuns { is_slice: true, .. })
     }
 
     /// The whole files that it wrote.

@@ -85,6 +85,8 @@ impl Write for Fingerprint {
 mod tests {
     use std::sync::Arc;
 
+    use std::ops::Range;
+
     use super::*;
     use crate::spill::MemoryModel;
     use crate::task::{
@@ -136,7 +138,7 @@ mod tests {
         assert_eq!(one, merge(b"k", "b/c", 3, "run-2"));
         assert_ne!(one, merge(b"l", "/a", 3, "run-1"));
         assert_ne!(one, merge(b"k", "/a", 4, "run-1"));
-        let runs = |name: &str| {
+        let runs = |name: &str, slice: Option<Range<usize>>| {
             TaskSpec::MergeRuns(MergeRunsSpec {
                 plan: plan(b"k", "/a"),
                 runs: vec![MergeRun {
@@ -145,11 +147,15 @@ mod tests {
                 }],
                 source_bytes: 7,
                 number: 0,
+                slice: slice.clone(),
+                home: None,
             })
             .fingerprint()
         };
-        assert_eq!(runs("run-1"), runs("run-1"));
-        assert_ne!(runs("run-1"), runs("run-2"));
+        assert_eq!(runs("run-1", None), runs("run-1", None));
+        assert_ne!(runs("run-1", None), runs("run-2", None));
+        assert_ne!(runs("run-1", None), runs("run-1", Some(0..1)));
+        assert_ne!(runs("run-1", Some(1..2)), runs("run-1", Some(0..1)));
     }
 
     #[test]

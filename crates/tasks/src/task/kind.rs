@@ -79,6 +79,11 @@ pub trait TaskKind: Debug {
         &[]
     }
 
+    /// The node that should do it, of as many as there are.
+    fn home(&self) -> Option<u32> {
+        None
+    }
+
     /// The pieces of the job's input that it reads, where it reads any.
     fn input_pieces(&self, _job: &JobShared) -> Vec<InputPiece> {
         Vec::new()

@@ -45,7 +45,7 @@ pub use self::kinds::gather_lines::{GATHER_WORKER_BYTES, GatherLinesSpec};
 pub use self::kinds::generate::{GENERATE_WORKER_BYTES, GenerateSpec};
 pub use self::kinds::map::{MapReport, MapSpec};
 pub use self::kinds::merge::{MergeReport, MergeSpec};
-pub use self::kinds::merge_runs::MergeRunsSpec;
+pub use self::kinds::merge_runs::{MergeRunsReport, MergeRunsSpec};
 pub use self::kinds::merge_target::{MergeTarget, WholeFile};
 pub use self::kinds::reduce::ReduceSpec;
 pub use self::kinds::sample::SampleSpec;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::context::TaskContext;
+use super::runs::MergeRun;
 
 /// Space of a run that no task needs any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +25,16 @@ impl ReleasedSpace {
     pub(super) fn whole(run: &Path) -> Self {
         let run = run.to_owned();
         ReleasedSpace { run, bytes: None }
+    }
+
+    /// Bytes of some of these runs, by their numbers.
+    pub(super) fn parts(runs: &[MergeRun], spent: &[(u32, Range<u64>)]) -> Vec<Self> {
+        let part = |(run, bytes): &(u32, Range<u64>)| {
+            let run = runs.get(*run as usize)?.path.clone();
+            let bytes = Some(bytes.clone());
+            Some(ReleasedSpace { run, bytes })
+        };
+        spent.iter().filter_map(part).collect()
     }
 
     /// Gives the space back. Space that cannot be given back now is given back when the job ends.

@@ -115,6 +115,11 @@ macro_rules! kinds {
                 match self { $(TaskSpec::$kind(task) => task.reads(),)* }
             }
 
+            /// The node that should do it, of as many as there are.
+            pub fn home(&self) -> Option<u32> {
+                match self { $(TaskSpec::$kind(task) => task.home(),)* }
+            }
+
             /// The pieces of the job's input that it reads.
             pub fn input_pieces(&self, job: &JobShared) -> Vec<InputPiece> {
                 match self { $(TaskSpec::$kind(task) => task.input_pieces(job),)* }

@@ -167,6 +167,7 @@ def _page(plan: Plan) -> list[str]:
             for stage in plan["stages"]
         ),
         "",
+        *_shuffles(plan["shuffles"]),
         f"  {_memory_head(plan):<46} {'at most':>10}",
         *(f"  {part['name']:<46} {show_bytes(part['bytes']):>10}" for part in plan["reservations"]),
         "",
@@ -216,6 +217,23 @@ def _facts(plan: Plan) -> list[str]:
 def _cell(plan: Plan, number: int | None, show: Callable[[int], str]) -> str:
     """A number that follows from the length of the input, if that is known."""
     return "?" if plan["streams"] or number is None else show(number)
+
+
+def _shuffles(shuffles: list[dict[str, Any]]) -> list[str]:
+    """The plans of the shuffle with their cost by a model, and which one the job takes."""
+    if not shuffles:
+        return []
+    head = ("cuts into", "disks", "links", "reads", "files", "time")
+    lines = ["  {:<12} {:<16} {:>10} {:>10} {:>10} {:>6} {:>9}".format("shuffle", *head)]
+    for way in shuffles:
+        chosen = "  this one" if way["chosen"] else ""
+        lines.append(
+            f"  {way['plan']:<12} {' x '.join(map(str, way['fan_outs'])):<16}"
+            f" {show_bytes(way['device_bytes']):>10} {show_bytes(way['link_bytes']):>10}"
+            f" {way['reads']:>10,} {way['open_files']:>6,}"
+            f" {show_seconds(way['seconds']):>9}{chosen}"
+        )
+    return [*lines, ""]
 
 
 def _disks(plan: Plan) -> list[str]:

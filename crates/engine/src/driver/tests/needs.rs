@@ -3,7 +3,7 @@
 use super::*;
 use gristmill_base::record::shape::{LineShape, Shape};
 use gristmill_tasks::spill::{MemoryModel, SpilledRun};
-use gristmill_tasks::task::{MergeRun, MergeRunsSpec, RunPlan};
+use gristmill_tasks::task::{MergeRun, MergeRunsReport, MergeRunsSpec, RunPlan};
 
 /// A plan that begins all of its stages at once; keeps how many reports it was given.
 struct AtOnce {
@@ -104,14 +104,18 @@ pub(super) fn merge(names: &[&str]) -> TaskSpec {
         runs: names.iter().map(run).collect(),
         source_bytes: 0,
         number: 0,
+        slice: None,
+        home: None,
     })
 }
 
 fn merged(name: &str) -> TaskReport {
-    TaskReport::MergeRuns(SpilledRun {
+    let run = SpilledRun {
         path: name.into(),
         ..SpilledRun::default()
-    })
+    };
+    let spent = Vec::new();
+    TaskReport::MergeRuns(MergeRunsReport { run, spent })
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What `explain` says of a MapReduce job: its stages, its memory, and whether it spills runs.
 
+use crate::jobs::shuffle::JobShuffle;
 use crate::jobs::steps::RunningJob;
 use crate::jobs::steps::explain::{PlannedRuns, memory};
 use crate::plan::explain::{Explanation, PlannedStage};
@@ -65,7 +66,16 @@ pub(super) fn of_plan(
             merge_bytes - pairs_bytes,
         ));
     }
+    let shuffles = if reduces {
+        let runs = (splits as u64).max(pass_layout.runs(bytes));
+        let shuffle = JobShuffle::of(job);
+        let size = shuffle.size(pass_layout, (bytes, runs, partitions as u64));
+        shuffle.options.alternatives(size)
+    } else {
+        Vec::new()
+    };
     let explained = Explanation {
+        shuffles,
         mode: if reduces { "runs" } else { "maps" },
         reason: format!("{reason}{again}{joined}"),
         reservations,

@@ -1,7 +1,7 @@
 //! Jobs that map and reduce, by user code or by a native operator: map, and where there is something to reduce, merge and reduce.
 //!
 //! ```text
-//!   map ──runs──▶ [merge runs, in passes] ──▶ reduce ──files of attempts──▶ promote ──▶ commit
+//!   map ──runs──▶ [merge runs, in rounds] ──▶ reduce ──files of attempts──▶ promote ──▶ commit
 //!    └────files, where nothing is reduced──────────────────────────────────────▲
 //! ```
 //!
@@ -43,6 +43,7 @@ use self::outcome::MapReduceOutcome;
 use self::stages::MapReduce;
 pub(super) use self::wrong_option::{pattern_of, wrong_option};
 use super::kind::{Described, JobKind};
+use super::shuffle::JobShuffle;
 use super::steps::remote_inputs::remote_input_names;
 use super::steps::{JobOutput, OutputLocations, RunningJob, refusal, unless_changed};
 use crate::driver::RetryPolicy;
@@ -176,7 +177,16 @@ fn run(job: &mut RunningJob<'_>, definition: &JobDefinition) -> Result<()> {
     };
     let ahead_bytes = spec.ahead_bytes(room.budget_bytes, job.workers);
     let out = Arc::clone(&outcome);
-    let plan = MapReduce::new(spec, memory_layout, ahead_bytes, (&places, attempts), out).plan();
+    let shared_by = (&places, attempts.as_path());
+    let plan = MapReduce::new(
+        JobShuffle::of(job),
+        spec,
+        memory_layout,
+        ahead_bytes,
+        shared_by,
+        out,
+    )
+    .plan();
     let (retries, reduce_retries) = spec.retries();
     let (speculative, reduce_speculative) = spec.speculative();
     let policy = RetryPolicy {

@@ -1,8 +1,8 @@
-//! The stages of a job that maps and reduces: passes come where there are too many runs.
+//! The stages of a job that maps and reduces: rounds or passes of the shuffle come in between.
 //!
 //! ```text
-//!   map ──▶ [passes] ──▶ reduce
-//!   map ──▶ [passes] ──▶ regroup ──▶ [passes] ──▶ reduce        where pairs are grouped twice
+//!   map ──▶ [rounds] ──▶ reduce
+//!   map ──▶ [rounds] ──▶ regroup ──▶ [rounds] ──▶ reduce        where pairs are grouped twice
 //! ```
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use super::outcome::{MadeRuns, MapReduceOutcome};
 use crate::driver::{Needs, Next, Reports, StagedPlan, stage};
-use crate::jobs::passes::{MadeRun, Passes, longest_of, makers};
+use crate::jobs::shuffle::{JobShuffle, MadeRun, Shuffle, Slice, longest_of, makers};
 use crate::jobs::steps::OutputLocations;
 use crate::plan::mapreduce::MapReduceSpec;
 use crate::plan::spill::MemoryLayout;
@@ -19,8 +19,8 @@ use gristmill_base::sync::lock;
 use gristmill_tasks::spill::SpilledRun;
 use gristmill_tasks::spill::collect::partition_borders;
 use gristmill_tasks::task::{
-    InputRanges, TaskReport, TaskSpec, UserTaskKind, UserTaskPlan, UserTaskReport, UserTaskSpec,
-    UserTaskSplit,
+    InputRanges, MergeRun, TaskReport, TaskSpec, UserTaskKind, UserTaskPlan, UserTaskReport,
+    UserTaskSpec, UserTaskSplit,
 };
 
 /// What the stages know.
@@ -29,7 +29,7 @@ pub(super) struct MapReduce {
     memory_layout: MemoryLayout,
     /// What its tasks have in common.
     shared: Arc<UserTaskPlan>,
-    passes: Passes,
+    shuffle: Shuffle,
     outcome: Arc<Mutex<MapReduceOutcome>>,
 }
 
@@ -37,6 +37,7 @@ impl MapReduce {
     /// Of a job whose tasks have the first memory layout, and whose passes, which are no user code's, the second. Each
     /// task has `ahead_bytes` beside.
     pub(super) fn new(
+        shuffle: JobShuffle,
         spec: &MapReduceSpec,
         (memory_layout, of_passes): (MemoryLayout, MemoryLayout),
         ahead_bytes: u64,
@@ -58,7 +59,12 @@ impl MapReduce {
             spec: spec.clone(),
             memory_layout,
             shared: Arc::new(shared),
-            passes: Passes::new(places, partition_borders(spec.partitions), of_passes),
+            shuffle: Shuffle::new(
+                shuffle,
+                places,
+                partition_borders(spec.partitions),
+                of_passes,
+            ),
             outcome,
         }
     }
@@ -110,9 +116,9 @@ impl MapReduce {
             _ if self.spec.partitions == 0 => Ok(Next::end()),
             Some(ranges) => {
                 let ranges = Arc::clone(ranges);
-                let passes = self.passes.merging_by_half();
-                self.merge(passes, (runs, made.bytes), move |job, runs| {
-                    job.regroup(runs, made.bytes, &ranges)
+                let shuffle = self.shuffle.merging_by_half();
+                self.merge(shuffle, (runs, made.bytes), move |job, slices| {
+                    job.regroup(slices, made.bytes, &ranges)
                 })
             }
             None => self.reduce_all(runs, made.bytes),
@@ -122,30 +128,51 @@ impl MapReduce {
     /// Merges runs, of so many bytes, until `last` can take all that are left.
     fn merge(
         self: Arc<Self>,
-        passes: Passes,
+        shuffle: Shuffle,
         (runs, bytes): (Vec<MadeRun>, u64),
-        last: impl FnOnce(Arc<Self>, Vec<MadeRun>) -> Next + Send + 'static,
+        last: impl FnOnce(Arc<Self>, Vec<Slice>) -> Next + Send + 'static,
     ) -> Result<Next> {
+        let partitions = self.spec.partitions as usize;
+        let rounds = shuffle.rounds(&runs, (bytes, partitions as u64));
+        let rounds = rounds.ending((1..=partitions).collect());
         let of_passes = Arc::clone(&self);
         let passed = move |runs: &[SpilledRun]| lock(&of_passes.outcome).count_pass(runs);
-        passes.merge(runs, bytes, passed, move |runs| Ok(last(self, runs)))
+        shuffle.merge(runs, (bytes, rounds), passed, move |slices| {
+            Ok(last(self, slices))
+        })
+    }
+
+    /// The tasks of all partitions, each of which reads the runs of its slice, and what they need.
+    fn partitions(
+        &self,
+        slices: Vec<Slice>,
+        memory_layout: &MemoryLayout,
+        work: impl Fn(u32, &Arc<Vec<MergeRun>>, usize) -> UserTaskKind,
+    ) -> (Vec<UserTaskSpec>, Needs) {
+        let (mut tasks, mut needs) = (Vec::new(), Vec::new());
+        for slice in slices {
+            let of_slice = slice.tasks(self.spec.partitions as usize);
+            let source_bytes = memory_layout.source_bytes(&longest_of(&slice.runs));
+            needs.extend(vec![makers(&slice.runs); of_slice.len()]);
+            let runs = Arc::new(slice.runs.into_iter().map(|made| made.run).collect());
+            tasks.extend(
+                of_slice.map(|partition| self.task(work(partition as u32, &runs, source_bytes))),
+            );
+        }
+        (tasks, Needs::each(needs))
     }
 
     /// Makes other pairs of all groups: other runs.
-    fn regroup(self: Arc<Self>, runs: Vec<MadeRun>, bytes: u64, ranges: &Arc<InputRanges>) -> Next {
+    fn regroup(self: Arc<Self>, slices: Vec<Slice>, bytes: u64, ranges: &Arc<InputRanges>) -> Next {
         let half = self.memory_layout.clone().merging_by_half();
-        let source_bytes = half.source_bytes(&longest_of(&runs));
-        let needs = Needs::All(makers(&runs));
-        let runs = Arc::new(runs.into_iter().map(|made| made.run).collect());
-        let task = |partition| {
-            self.task(UserTaskKind::Regroup {
+        let (tasks, needs) = self.partitions(slices, &half, |partition, runs, source_bytes| {
+            UserTaskKind::Regroup {
                 partition,
-                runs: Arc::clone(&runs),
+                runs: Arc::clone(runs),
                 source_bytes,
                 ranges: Arc::clone(ranges),
-            })
-        };
-        let tasks = (0..self.spec.partitions).map(task);
+            }
+        });
         let regroup = stage("regroup", bytes, tasks).needing(needs);
         regroup.then(|reports| self.regrouped(reports))
     }
@@ -163,24 +190,22 @@ impl MapReduce {
     }
 
     fn reduce_all(self: Arc<Self>, runs: Vec<MadeRun>, bytes: u64) -> Result<Next> {
-        let passes = self.passes.clone();
-        self.merge(passes, (runs, bytes), move |job, runs| {
-            job.reduce(runs, bytes)
+        let shuffle = self.shuffle.clone();
+        self.merge(shuffle, (runs, bytes), move |job, slices| {
+            job.reduce(slices, bytes)
         })
     }
 
-    fn reduce(self: Arc<Self>, runs: Vec<MadeRun>, bytes: u64) -> Next {
-        let source_bytes = self.memory_layout.source_bytes(&longest_of(&runs));
-        let needs = Needs::All(makers(&runs));
-        let runs = Arc::new(runs.into_iter().map(|made| made.run).collect());
-        let task = |partition| {
-            self.task(UserTaskKind::Reduce {
+    fn reduce(self: Arc<Self>, slices: Vec<Slice>, bytes: u64) -> Next {
+        let (tasks, needs) = self.partitions(
+            slices,
+            &self.memory_layout,
+            |partition, runs, source_bytes| UserTaskKind::Reduce {
                 partition,
-                runs: Arc::clone(&runs),
+                runs: Arc::clone(runs),
                 source_bytes,
-            })
-        };
-        let tasks = (0..self.spec.partitions).map(task);
+            },
+        );
         let reduce = stage("reduce", bytes, tasks).needing(needs);
         reduce.then(move |reports| {
             let mut outcome = lock(&self.outcome);
@@ -208,10 +233,12 @@ fn take_runs(
 mod tests {
     use super::*;
     use crate::driver::Plan;
+    use crate::plan::shuffle::{ShuffleKind, ShuffleOptions};
     use gristmill_base::record::shape::{PairShape, Shape};
     use gristmill_storage::sorted_run::RunCompression;
+    use gristmill_tasks::task::MergeRunsReport;
 
-    fn plan(regroups: bool) -> (StagedPlan, Arc<Mutex<MapReduceOutcome>>) {
+    fn plan(regroups: bool, options: ShuffleOptions) -> (StagedPlan, Arc<Mutex<MapReduceOutcome>>) {
         let text = r#"{"splits": [{"bytes": 3, "what": null}, {"bytes": 4, "what": null}], "partitions": 2, "output": "o"}"#;
         let spec = MapReduceSpec {
             regroups: regroups.then(|| Arc::new(InputRanges::even(&[7], 2))),
@@ -231,7 +258,13 @@ mod tests {
         let layout = MemoryLayout::new(20_000_000, 2, 64, 0).unwrap();
         let outcome = Arc::default();
         let places = (&places, Path::new("/attempts"));
+        let shuffle = JobShuffle {
+            options,
+            nodes: 1,
+            workers: 2,
+        };
         let job = MapReduce::new(
+            shuffle,
             &spec,
             (layout.clone(), layout),
             0,
@@ -257,15 +290,26 @@ mod tests {
 
     /// The stages of a job whose maps leave so many runs each: their names, tasks, and what these need.
     fn stages(regroups: bool, runs: u64) -> Vec<(&'static str, usize, Needs)> {
-        let (mut plan, outcome) = plan(regroups);
+        stages_by(regroups, runs, ShuffleOptions::default())
+    }
+
+    /// The same by a plan of the shuffle.
+    fn stages_by(
+        regroups: bool,
+        runs: u64,
+        options: ShuffleOptions,
+    ) -> Vec<(&'static str, usize, Needs)> {
+        let (mut plan, outcome) = plan(regroups, options);
         let (mut reports, mut first, mut found) = (Vec::new(), 0, Vec::new());
         while let Some(stage) = plan.next_stage(std::mem::take(&mut reports)).unwrap() {
             let tasks = stage.tasks.len() as u32;
             let of_merge = |task| {
-                TaskReport::MergeRuns(SpilledRun {
+                let run = SpilledRun {
                     path: format!("/runs/{task}-merged").into(),
                     ..SpilledRun::default()
-                })
+                };
+                let spent = Vec::new();
+                TaskReport::MergeRuns(MergeRunsReport { run, spent })
             };
             let of_task = |task| match stage.name {
                 "map" => report(task, 120, runs),
@@ -294,6 +338,22 @@ mod tests {
         let [map, _] = one;
         let again = [map, ("regroup", 2, all(0..2)), ("reduce", 2, all(2..4))];
         assert_eq!(stages(true, 1), again);
+    }
+
+    #[test]
+    fn a_round_merges_each_slice_and_a_reduce_waits_for_its_own() {
+        let two_level = ShuffleOptions {
+            kind: ShuffleKind::TwoLevel,
+            ..ShuffleOptions::default()
+        };
+        let merges = Needs::Each(vec![vec![0..2]; 2]);
+        let reduces = Needs::Each(vec![vec![2..3], vec![3..4]]);
+        let expected = [
+            ("map", 2, Needs::Earlier),
+            ("merge runs", 2, merges),
+            ("reduce", 2, reduces),
+        ];
+        assert_eq!(stages_by(false, 1, two_level), expected);
     }
 
     #[test]

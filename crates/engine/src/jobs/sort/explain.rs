@@ -30,7 +30,14 @@ pub(super) fn of_plan<S: Shape>(
         reason,
         ..job.explanation(files, bytes)
     };
-    by_runs(&mut explained, memory_layout, tasks, (sort.grown, are_all));
+    let merges = sort.merges(bytes);
+    by_runs(
+        job,
+        &mut explained,
+        memory_layout,
+        (tasks, merges),
+        (sort.grown, are_all),
+    );
     if samples > 0 {
         explained.stages.insert(0, stage("sample", samples, 0, 0));
     }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use super::input::SortInput;
 use super::keys::SortKeys;
-use super::output::output_share;
+use super::plan::output_share;
 use super::plan::{PLACES_PER_TASK, sample_tasks};
 use super::{SortOutcome, SortOutput, SortSpec, prove, sorted};
 use crate::driver::{Next, Reports, StagedPlan, stage};
@@ -82,7 +82,8 @@ impl LineSort {
         input: &SortInput,
     ) -> Result<Option<Self>> {
         let bytes = input.bytes();
-        if bytes < BYTES_MIN || !is_plain(job, spec, input)? {
+        let has_rounds = job.common.shuffle_options().has_rounds();
+        if bytes < BYTES_MIN || has_rounds || !is_plain(job, spec, input)? {
             return Ok(None);
         }
         let shape = LineShape {

@@ -30,8 +30,8 @@ pub(in crate::jobs) use self::options::SortSpec;
 use self::output::{SortOutput, WrittenFile};
 use self::plan::Sort;
 use super::kind::JobKind;
-use super::passes::Passes;
 use super::runs::{RunOutcome, RunSort, count_runs};
+use super::shuffle::{JobShuffle, Shuffle};
 use super::steps::refusal::{FROM_STREAM, TO_STREAM};
 use super::steps::remote_inputs::remote_inputs;
 use super::steps::{self, RunningJob, refusal};
@@ -317,7 +317,13 @@ impl<S: Shape> Sort<'_, S> {
             keys: self.key_words(),
             table: self.table.as_ref().map(|table| table.keys.clone()),
             input_bytes,
-            passes: Passes::new(&places, Vec::new(), self.memory_layout.clone()),
+            shuffle: Shuffle::new(
+                JobShuffle::of(job),
+                &places,
+                Vec::new(),
+                self.memory_layout.clone(),
+            ),
+            merges: self.merges(input_bytes),
             inputs,
             targets: output.targets(&context.node.store, self.spec.unique, input_bytes),
             outcome: Arc::clone(&outcome),

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::input::SortInput;
-use super::plan::ranges;
+use super::plan::{output_share, ranges};
 use super::{SortOutcome, SortSpec};
 use crate::jobs::runs::{RunOutcome, Targets};
 use crate::jobs::steps::{
@@ -43,11 +43,6 @@ const PARTS_MAX: usize = 10_000;
 
 /// The longest key that the proof of a part names.
 const SHOWN_KEY_BYTES: usize = 256;
-
-/// What a task writes of an output of so many bytes, about.
-pub(super) fn output_share(bytes: u64) -> u64 {
-    (bytes / 16).clamp(4 << 20, 128 << 20)
-}
 
 /// Where the records go.
 pub(super) struct SortOutput<'a> {

@@ -114,7 +114,9 @@ impl<'a, S: Shape> Sort<'a, S> {
             let tasks = spill_tasks(planned_bytes, share_of(memory_layout), workers);
             memory_layout.passes((tasks + tasks / 8) as usize) == 0
         };
-        let memory_runs = match (in_memory && job.runner.shares_memory(), streams) {
+        let has_rounds = job.common.shuffle_options().has_rounds();
+        let in_memory = in_memory && job.runner.shares_memory() && !has_rounds;
+        let memory_runs = match (in_memory, streams) {
             (false, _) => room.free_bytes(),
             (true, true) => room.free_bytes() / 2,
             (true, false) => runs_bytes,
@@ -174,6 +176,11 @@ impl<'a, S: Shape> Sort<'a, S> {
             ..of_all.clone()
         }));
         (!tasks.is_empty()).then(|| stage("sample", 0, tasks))
+    }
+
+    /// About how many tasks merge an output of so many bytes.
+    pub(super) fn merges(&self, bytes: u64) -> u64 {
+        (bytes / output_share(bytes)).clamp(1, self.buckets as u64)
     }
 
     /// GNU sort's options for keys; none where lines have none.
@@ -241,6 +248,11 @@ fn buckets_of(spec: &SortSpec, known: Option<u64>) -> usize {
         .filter(is_cut)
         .map_or(1, |known| (known / BUCKET_BYTES).clamp(1, BUCKETS_MAX));
     natural.max(least) as usize
+}
+
+/// What a task writes of an output of so many bytes, about.
+pub(super) fn output_share(bytes: u64) -> u64 {
+    (bytes / 16).clamp(4 << 20, 128 << 20)
 }
 
 /// How many tasks spill so many bytes, a share each.

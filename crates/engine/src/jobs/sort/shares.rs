@@ -52,12 +52,11 @@ impl<S: Shape> Sort<'_, S> {
                 SpillInput::Stream(_) => 0,
             })
         });
-        RunDisk::of(
-            &self.memory_layout,
-            runs.collect(),
-            self.buckets as u64,
-            job.workers,
-        )
+        let runs: Vec<u64> = runs.collect();
+        let numbers = (self.grown, runs.len() as u64, self.merges(input.bytes()));
+        let rounds = job.rounds(&self.memory_layout, numbers);
+        let buckets = self.buckets as u64;
+        RunDisk::of(&self.memory_layout, runs, buckets, job.workers).in_rounds(rounds)
     }
 
     fn shares(

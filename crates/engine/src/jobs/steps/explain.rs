@@ -4,9 +4,9 @@
 use super::job::RunningJob;
 use super::job_request::JobOutput;
 use super::remote_inputs::{RemoteInput, planned_input, planned_output};
+use crate::jobs::shuffle::JobShuffle;
 use crate::plan::disk::RunDisk;
 use crate::plan::explain::{Explanation, PlannedDisk, PlannedMemory, PlannedStage, PlannedStore};
-use crate::plan::sort::reduce_bytes;
 use crate::plan::spill::MemoryLayout;
 use gristmill_base::error::Result;
 use gristmill_base::names::spell;
@@ -58,6 +58,17 @@ impl<'a> RunningJob<'a> {
             passes: Some(0),
             ..Explanation::default()
         }
+    }
+
+    /// The rounds of a shuffle of so many bytes, in so many runs, which so many tasks merge at last.
+    pub(in crate::jobs) fn rounds(
+        &self,
+        memory_layout: &MemoryLayout,
+        numbers: (u64, u64, u64),
+    ) -> usize {
+        let shuffle = JobShuffle::of(self);
+        let size = shuffle.size(memory_layout, numbers);
+        shuffle.options.fan_outs(size).len() - 1
     }
 
     /// The same with the stores of others that the job reads from, which are tried, and writes to.
@@ -177,24 +188,27 @@ impl<'a> RunningJob<'a> {
     }
 }
 
-/// The stages of a sort by runs, and their memory. How many runs there will be is not known where `bytes` are not all.
+/// The stages of a sort by runs, whose last merge has about so many tasks, and their memory. How many runs there will be is
+/// not known where `bytes` are not all.
 pub(in crate::jobs) fn by_runs(
+    job: &RunningJob<'_>,
     explained: &mut Explanation,
     memory_layout: &MemoryLayout,
-    tasks: u64,
+    (tasks, merges): (u64, u64),
     (bytes, are_all): (u64, bool),
 ) {
     let workers = explained.workers as u64;
     explained.mode = "runs";
     explained.fan_in = memory_layout.fan_in();
-    let mut runs = memory_layout.runs(bytes).max(tasks) as usize;
-    let passes = if are_all {
-        memory_layout.passes(runs)
-    } else {
-        0
-    };
+    let runs = memory_layout.runs(bytes).max(tasks) as usize;
+    let shuffle = JobShuffle::of(job);
+    let size = shuffle.size(memory_layout, (bytes, runs as u64, merges));
+    let shuffles = shuffle.options.alternatives(size);
+    let chosen = shuffles.iter().find(|plan| plan.chosen && are_all);
+    let passes = chosen.map_or_else(Vec::new, |plan| plan.merges.clone());
+    explained.shuffles = if are_all { shuffles } else { Vec::new() };
     explained.runs = are_all.then_some(runs as u64);
-    explained.passes = are_all.then_some(passes);
+    explained.passes = are_all.then_some(passes.len());
     let spill =
         gristmill_tasks::spill::spill_bytes(memory_layout.chunk_bytes, memory_layout.buffer_bytes);
     let most = if are_all { runs } else { usize::MAX };
@@ -204,15 +218,12 @@ pub(in crate::jobs) fn by_runs(
         memory("to merge: buffers of runs and output", workers * merge),
     ];
     explained.stages.push(stage("spill", tasks, bytes, bytes));
-    for _ in 0..passes {
-        runs = runs.div_ceil(memory_layout.fan_in());
+    for tasks in passes {
         explained
             .stages
-            .push(stage("merge runs", runs as u64, bytes, bytes));
+            .push(stage("merge runs", tasks, bytes, bytes));
     }
-    let each = reduce_bytes(bytes, explained.workers);
-    let ranges = (explained.buckets as u64).min(bytes.div_ceil(each).max(1));
-    explained.stages.push(stage("merge", ranges, bytes, bytes));
+    explained.stages.push(stage("merge", merges, bytes, bytes));
 }
 
 pub(in crate::jobs) fn stage(

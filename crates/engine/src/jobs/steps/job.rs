@@ -49,6 +49,8 @@ pub(in crate::jobs) struct RunningJob<'a> {
     pub(in crate::jobs) control: &'a Control,
     pub(in crate::jobs) runner: Box<dyn Runner>,
     pub(in crate::jobs) workers: usize,
+    /// The nodes that the plan is made for; 1 on one machine.
+    pub(in crate::jobs) nodes: usize,
     pub(in crate::jobs) memory_bytes: u64,
     /// What the process held when the job began.
     began_bytes: u64,
@@ -92,6 +94,7 @@ impl<'a> RunningJob<'a> {
             control,
             runner: Box::new(Threads),
             workers: 0,
+            nodes: 1,
             memory_bytes: 0,
             began_bytes: resident_bytes().0,
             runner_bytes: 0,
@@ -202,6 +205,7 @@ impl<'a> RunningJob<'a> {
     /// Resolves what was given about the runner, workers and memory.
     pub(in crate::jobs) fn resolve(&mut self) -> Result<()> {
         self.check_blocks()?;
+        self.common.shuffle_options().check()?;
         self.runner = self.environment.runner(self.common, &self.ownership)?;
         let cluster = self.cluster();
         let (workers, memory) = (self.common.workers, self.common.memory);
@@ -209,6 +213,7 @@ impl<'a> RunningJob<'a> {
             // As the first time: the plan follows from them.
             Some(began) => {
                 self.workers = plan::sort::workers(Some(began.workers))?;
+                self.nodes = began.nodes.unwrap_or(1);
                 self.memory_bytes = began.memory_bytes;
                 self.runs_at_once = began.runs_at_once.unwrap_or(RUNS_MAX);
                 self.room = OnceCell::from(JobMemory {
@@ -218,6 +223,7 @@ impl<'a> RunningJob<'a> {
             }
             None if cluster.is_some() => {
                 self.workers = cluster.map_or(0, Cluster::workers);
+                self.nodes = cluster.map_or(1, |cluster| cluster.agents.len().max(1));
                 let available = cluster.map(Cluster::available_bytes);
                 self.memory_bytes = plan::sort::memory(memory, available);
                 self.runner_bytes = self.runner.held_bytes(self.workers)?;

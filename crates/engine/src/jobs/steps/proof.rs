@@ -30,7 +30,8 @@ use gristmill_storage::{FileKind, LocalDisk};
 use gristmill_tasks::commit::is_of_scripts;
 use gristmill_tasks::spill::{BucketSizes, SpilledRun};
 use gristmill_tasks::task::{
-    Checkpoint, Proved, TaskContext, TaskReport, UserTaskFile, UserTaskReport, verify,
+    Checkpoint, MergeRunsReport, Proved, TaskContext, TaskReport, UserTaskFile, UserTaskReport,
+    verify,
 };
 
 /// What is looked at, and where.
@@ -274,7 +275,10 @@ impl OutputVerifier<'_> {
             None => in_folder(run, folder),
         };
         match kept {
-            Checkpoint::MergeRuns { run, .. } => TaskReport::MergeRuns(run_of(run)),
+            Checkpoint::MergeRuns { run, .. } => TaskReport::MergeRuns(MergeRunsReport {
+                run: run_of(run),
+                spent: Vec::new(), // it was given back, or goes with the job
+            }),
             Checkpoint::User(task) => {
                 let attempts = self.places.attempts.as_deref().unwrap_or(folder);
                 let runs = task.runs.iter().map(run_of).collect();
@@ -303,8 +307,8 @@ fn report_in(report: &UserTaskReport, attempts: &Path, runs: Vec<SpilledRun>) ->
 }
 
 /// The tasks that made runs and need not be done again. They are struck out until no reason is left: a run that is
-/// gone and was merged to nothing that is kept, or a merge of runs of a task that is done again. Those that are
-/// `spoiled` are done again in any case.
+/// gone and was merged to nothing that is kept, one in which a slice that is gone left holes, or a merge of runs of a task
+/// that is done again. Those that are `spoiled` are done again in any case.
 fn tasks_of_runs(
     kept: &BTreeMap<u32, (u64, Checkpoint)>,
     spoiled: &BTreeSet<u32>,
@@ -313,7 +317,9 @@ fn tasks_of_runs(
     let (mut made_by, mut merged_by) = (BTreeMap::new(), BTreeMap::new());
     for (task, (_, kept)) in kept {
         made_by.extend(kept.runs().iter().map(|run| (&*run.path, *task)));
-        merged_by.extend(kept.sources().iter().map(|name| (&**name, *task)));
+        if !kept.is_slice() {
+            merged_by.extend(kept.sources().iter().map(|name| (&**name, *task)));
+        }
     }
     let made_runs = |kept: &Checkpoint| {
         matches!(
@@ -326,6 +332,12 @@ fn tasks_of_runs(
     let mut whole: BTreeSet<u32> = with_runs.filter(|task| !spoiled.contains(task)).collect();
     loop {
         let merged = |name: &Path| merged_by.get(name).is_some_and(|task| whole.contains(task));
+        let again = kept.iter().filter(|(task, _)| !whole.contains(task));
+        let slices = again.filter(|(_, (_, kept))| kept.is_slice());
+        let with_holes: BTreeSet<&Path> = slices
+            .flat_map(|(_, (_, kept))| kept.sources().iter().map(|name| &**name))
+            .collect();
+        let is_usable = |name: &Path| is_there(name) && !with_holes.contains(name);
         let stays = |task: &&u32| {
             let Some((_, kept)) = kept.get(task) else {
                 return false;
@@ -335,7 +347,7 @@ fn tasks_of_runs(
                 let maker = made_by.get(&**name);
                 maker.is_some_and(|task| whole.contains(task))
             });
-            sources_stay && runs.all(|run| is_there(&run.path) || merged(&run.path))
+            sources_stay && runs.all(|run| is_usable(&run.path) || merged(&run.path))
         };
         let left: BTreeSet<u32> = whole.iter().filter(stays).copied().collect();
         if left.len() == whole.len() {
@@ -381,7 +393,9 @@ mod tests {
 
     fn merge(name: &str, of: &[&str]) -> (u64, Checkpoint) {
         let of = of.iter().map(PathBuf::from).collect();
-        (0, Checkpoint::MergeRuns { run: run(name), of })
+        let run = run(name);
+        let is_slice = name.starts_with('/');
+        (0, Checkpoint::MergeRuns { run, of, is_slice })
     }
 
     #[test]
@@ -406,6 +420,39 @@ mod tests {
         assert_eq!(whole(&["bc"]), [] as [u32; 0]);
         assert_eq!(whole(&["bc", "c"]), [2]);
         assert_eq!(whole(&["a", "bc", "c"]), [0, 2]);
+    }
+
+    #[test]
+    fn a_run_with_holes_is_of_use_only_where_what_was_in_them_is_there() {
+        let kept = BTreeMap::from([
+            (0, spill(&["a"])),
+            (1, spill(&["b"])),
+            (2, merge("/low", &["a", "b"])),
+            (3, merge("/high", &["a", "b"])),
+            (4, spill(&["c"])),
+            (5, merge("all", &["/low"])),
+        ]);
+        let whole = |there: &[&str]| {
+            let found = tasks_of_runs(&kept, &BTreeSet::new(), &|name| {
+                there.contains(&name.to_str().unwrap())
+            });
+            found.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(
+            whole(&["a", "b", "c", "/low", "/high", "all"]),
+            [0, 1, 2, 3, 4, 5]
+        );
+        assert_eq!(whole(&["a", "b", "c", "/high", "all"]), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(
+            whole(&["a", "b", "c", "/low"]),
+            [4],
+            "holes of what was high"
+        );
+        assert_eq!(
+            whole(&["c", "/low", "/high", "all"]),
+            [4],
+            "a slice is not all of a run"
+        );
     }
 
     fn hot() -> LargestGroup {

@@ -32,6 +32,7 @@ impl RunningJob<'_> {
             memory_bytes: self.memory_bytes,
             held_bytes: self.room_for(files).held_bytes,
             runs_at_once: (self.runs_at_once < RUNS_MAX).then_some(self.runs_at_once),
+            nodes: self.cluster().map(|_| self.nodes),
             inputs: files.iter().map(known).collect(),
             definition,
             output: self.output_before(),

@@ -1,6 +1,6 @@
 //! What `explain` says of a terasort.
 
-use super::disk_of;
+use super::{disk_of, merges_of};
 use crate::jobs::steps::RunningJob;
 use crate::jobs::steps::explain::{PlannedRuns, by_runs, memory, stage};
 use crate::plan::explain::Explanation;
@@ -55,7 +55,8 @@ pub(super) fn of_plan(
                 .spill_splits(memory_layout.task_bytes_of(plan.input_bytes()), job.workers)
                 .len();
             explained.buckets = plan.coarse().buckets();
-            by_runs(&mut explained, memory_layout, tasks as u64, (bytes, true));
+            let tasks = (tasks as u64, merges_of(plan, job.workers));
+            by_runs(job, &mut explained, memory_layout, tasks, (bytes, true));
             runs = PlannedRuns::Of(disk_of(job, plan, memory_layout));
             explained
                 .stages

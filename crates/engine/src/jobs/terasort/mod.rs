@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex};
 
 use self::memory::sort_in_memory;
 use super::kind::{Described, JobKind};
-use super::passes::Passes;
 use super::runs::{RunOutcome, RunSort, Targets, count_runs};
+use super::shuffle::{JobShuffle, Shuffle};
 use super::steps::remote_inputs::remote_inputs;
 use super::steps::{JobOutput, OutputDirectory, OutputLocations, Proven, RunningJob, check_apart};
 use super::success::{OutputProof, success_bytes};
@@ -23,7 +23,7 @@ use crate::driver::{Reports, StagedPlan, TypedStage, stage};
 use crate::plan::amount::check_split_size;
 use crate::plan::disk::RunDisk;
 use crate::plan::explain::Explanation;
-use crate::plan::sort::{SortPlan, part_name};
+use crate::plan::sort::{SortPlan, part_name, reduce_bytes};
 use crate::plan::spill::MemoryLayout;
 use crate::plan::table::{CommandSpec, argument, option, options};
 use gristmill_base::error::{Error, Kind, Result};
@@ -82,6 +82,8 @@ impl Described for TerasortSpec {
             "collect",
             "spill_dir",
             "compress_runs",
+            "shuffle",
+            "rounds",
             "split_size",
             "store_option",
             "overwrite",
@@ -169,7 +171,8 @@ fn plan_of(
     let mut plan = plan.split_by(split_bytes);
     plan.whole = job.store().caps(&spec.output) == Caps::Whole;
     let fits = plan.fits(job.room(), job.workers);
-    let memory_layout = if fits && job.runner.shares_memory() {
+    let has_rounds = job.common.shuffle_options().has_rounds();
+    let memory_layout = if fits && job.runner.shares_memory() && !has_rounds {
         None
     } else {
         let record_bytes = RECORD_BYTES as u64;
@@ -180,16 +183,25 @@ fn plan_of(
     Ok((plan, memory_layout))
 }
 
+/// About how many tasks merge the output.
+fn merges_of(plan: &SortPlan, workers: usize) -> u64 {
+    let bytes = plan.input_bytes();
+    let tasks = bytes.div_ceil(reduce_bytes(bytes, workers)).max(1);
+    tasks.min(plan.coarse().buckets() as u64)
+}
+
 /// The disk that runs need.
 fn disk_of(job: &RunningJob<'_>, plan: &SortPlan, memory_layout: &MemoryLayout) -> RunDisk {
     let splits = plan.spill_splits(memory_layout.task_bytes_of(plan.input_bytes()), job.workers);
-    let runs = splits.iter().map(|split| bytes_of(split)).collect();
-    RunDisk::of(
-        memory_layout,
-        runs,
-        plan.coarse().buckets() as u64,
-        job.workers,
-    )
+    let runs: Vec<u64> = splits.iter().map(|split| bytes_of(split)).collect();
+    let numbers = (
+        plan.input_bytes(),
+        runs.len() as u64,
+        merges_of(plan, job.workers),
+    );
+    let rounds = job.rounds(memory_layout, numbers);
+    let buckets = plan.coarse().buckets() as u64;
+    RunDisk::of(memory_layout, runs, buckets, job.workers).in_rounds(rounds)
 }
 
 /// Sorts an input that does not fit: sorted runs are spilled to their places, then merged.
@@ -208,7 +220,8 @@ fn sort_by_runs(
         keys: Vec::new(),
         table: None,
         input_bytes: plan.input_bytes(),
-        passes: Passes::new(places, Vec::new(), memory_layout),
+        shuffle: Shuffle::new(JobShuffle::of(job), places, Vec::new(), memory_layout),
+        merges: merges_of(plan, job.workers),
         inputs: splits.into_iter().map(SpillInput::Ranges).collect(),
         targets: targets_of(plan.coarse(), job.workers, outputs),
         outcome: Arc::clone(&outcome),

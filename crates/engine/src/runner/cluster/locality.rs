@@ -1,7 +1,8 @@
-//! Which agents are near to the input of tasks: those on nodes that hold blocks of it, in HDFS.
+//! Which agents are near to tasks: those on nodes that hold blocks of their input, in HDFS, or most of the runs that they read.
 //!
 //! ```text
 //!   tasks of a stage ── their pieces ──▶ name node: which nodes hold their blocks
+//!                    ── a slice of a shuffle ──▶ the node of that slice
 //!   a task begins    ──▶ on an agent of these nodes, if one has room             (placement.rs)
 //!   an agent is free ──▶ a task whose input its node holds comes before others   (next_for); all are when a stage begins
 //! ```
@@ -29,15 +30,23 @@ const FILES_MAX: usize = 20_000;
 /// The agents, by the hosts that they are on.
 pub(super) type AgentsByHost = BTreeMap<String, Vec<u32>>;
 
+/// Where a task may belong.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// A host, which may have several agents.
+    Host(String),
+    Agent(u32),
+}
+
 /// Where the input of tasks is.
 #[derive(Debug, Default)]
 pub(super) struct InputLocality {
-    /// The numbers of hosts, and their names by them.
-    numbers: BTreeMap<String, u32>,
-    names: Vec<String>,
-    /// The hosts of each task, the one with most bytes of it first.
+    /// The numbers of places, and the places by them.
+    numbers: BTreeMap<Place, u32>,
+    places: Vec<Place>,
+    /// The places of each task, the one with most bytes of it first.
     hosts: BTreeMap<u32, Box<[u32]>>,
-    /// By host: its tasks, in order.
+    /// By place: its tasks, in order.
     waiting: Vec<VecDeque<u32>>,
     begun: BTreeSet<u32>,
 }
@@ -98,7 +107,8 @@ impl InputLocality {
             for [address, name] in &block.hosts {
                 // An agent says by which of them it is reached.
                 let is_name = !agents.contains_key(address) && agents.contains_key(name);
-                let host = self.number(if is_name { name } else { address });
+                let host = Place::Host(if is_name { name } else { address }.clone());
+                let host = self.number(host);
                 *bytes_of.entry(host).or_default() += bytes;
             }
         }
@@ -122,13 +132,22 @@ impl InputLocality {
             .insert(task, hosts.into_iter().map(|(_, host)| host).collect());
     }
 
-    fn number(&mut self, host: &str) -> u32 {
-        if let Some(number) = self.numbers.get(host) {
+    /// Notes that a task belongs with this agent.
+    pub(super) fn place(&mut self, task: u32, agent: u32) {
+        let number = self.number(Place::Agent(agent));
+        if let Some(waiting) = self.waiting.get_mut(number as usize) {
+            waiting.push_back(task);
+        }
+        self.hosts.insert(task, Box::from([number]));
+    }
+
+    fn number(&mut self, place: Place) -> u32 {
+        if let Some(number) = self.numbers.get(&place) {
             return *number;
         }
-        let number = self.names.len() as u32;
-        self.numbers.insert(host.to_owned(), number);
-        self.names.push(host.to_owned());
+        let number = self.places.len() as u32;
+        self.numbers.insert(place.clone(), number);
+        self.places.push(place);
         self.waiting.push(VecDeque::new());
         number
     }
@@ -136,14 +155,22 @@ impl InputLocality {
     /// The agents that are near to a task, those with most of its input first; nothing where nobody knows.
     pub(super) fn agents_of(&self, task: u32, agents: &AgentsByHost) -> Option<Vec<u32>> {
         let hosts = self.hosts.get(&task)?.iter();
-        let names = hosts.filter_map(|host| self.names.get(*host as usize));
-        let near = names.filter_map(|name| agents.get(name)).flatten();
-        Some(near.copied().collect())
+        let places = hosts.filter_map(|host| self.places.get(*host as usize));
+        let near = places.filter_map(|place| match place {
+            Place::Host(name) => agents.get(name).map(Vec::as_slice),
+            Place::Agent(agent) => Some(std::slice::from_ref(agent)),
+        });
+        Some(near.flatten().copied().collect())
     }
 
-    /// A task that has not begun, whose input is on this host.
-    pub(super) fn next_for(&mut self, host: &str) -> Option<u32> {
-        let number = self.numbers.get(host)?;
+    /// A task that has not begun, and belongs with this agent or whose input is on its host.
+    pub(super) fn next_for(&mut self, agent: u32, host: &str) -> Option<u32> {
+        let of_agent = self.next_at(&Place::Agent(agent));
+        of_agent.or_else(|| self.next_at(&Place::Host(host.to_owned())))
+    }
+
+    fn next_at(&mut self, place: &Place) -> Option<u32> {
+        let number = self.numbers.get(place)?;
         let waiting = self.waiting.get_mut(*number as usize)?;
         while let Some(task) = waiting.pop_front() {
             let hosts = self.hosts.get(&task).map_or(&[][..], |hosts| hosts);
@@ -203,9 +230,19 @@ mod tests {
         // n2 has 60 of 170 bytes, less than half of what n3 has, as n4.
         assert_eq!(near.agents_of(7, &agents), Some(vec![3, 1]));
         assert_eq!(near.agents_of(8, &agents), None);
-        assert_eq!(near.next_for("n1"), Some(7));
+        assert_eq!(near.next_for(1, "n1"), Some(7));
         near.begin(7);
-        assert_eq!((near.next_for("n3"), near.next_for("n9")), (None, None));
+        assert_eq!(
+            (near.next_for(3, "n3"), near.next_for(9, "n9")),
+            (None, None)
+        );
+        near.place(8, 4);
+        near.place(9, 4);
+        assert_eq!(near.agents_of(8, &agents), Some(vec![4]));
+        assert_eq!(near.next_for(4, "n4"), Some(8));
+        assert_eq!(near.next_for(3, "n4"), None, "another agent of that host");
+        near.begin(8);
+        assert_eq!(near.next_for(4, "n4"), Some(9));
         assert_eq!(overlap(&(0..10), &(5..7)), 2);
         assert_eq!(overlap(&(0..10), &(10..20)), 0);
     }
@@ -217,7 +254,7 @@ mod tests {
         let by_address = AgentsByHost::from([("10.0.0.1".to_owned(), vec![0, 1])]);
         near.plan(0, [(&block(0..1, &[1, 2]), 1)].into_iter(), &by_address);
         assert_eq!(near.agents_of(0, &by_address), Some(vec![0, 1]));
-        assert_eq!(near.next_for("10.0.0.1"), Some(0));
+        assert_eq!(near.next_for(0, "10.0.0.1"), Some(0));
     }
 
     /// What part of the tasks runs where its input is: ten nodes of four slots, three copies of each block, tasks that
@@ -257,7 +294,7 @@ mod tests {
                 now = end;
                 loads[agent as usize] -= 1;
                 selector.note(agent, rank(loads[agent as usize]));
-                wish = near.next_for(&format!("n{agent}")).filter(|_| asks);
+                wish = near.next_for(agent, &format!("n{agent}")).filter(|_| asks);
             }
             let wish = wish.filter(|task| ready.remove(task));
             let task = wish.or_else(|| ready.pop_first()).unwrap();

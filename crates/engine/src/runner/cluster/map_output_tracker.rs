@@ -107,6 +107,24 @@ impl MapOutputTracker {
 
     /// The agents that keep most of what these runs are, the one with most first.
     pub(super) fn nearest(&self, runs: &[MergeRun]) -> Vec<u32> {
+        let bytes = self.bytes_of_agents(runs);
+        let mut agents: Vec<u32> = bytes.keys().copied().collect();
+        agents.sort_by_key(|agent| Reverse(bytes.get(agent)));
+        agents.truncate(NEAR);
+        agents
+    }
+
+    /// The agent that keeps more than half of what these runs are.
+    pub(super) fn keeper(&self, runs: &[MergeRun]) -> Option<u32> {
+        let bytes = self.bytes_of_agents(runs);
+        let all: u64 = bytes.values().sum();
+        let mut agents = bytes.into_iter();
+        agents
+            .find(|(_, bytes)| *bytes > all / 2)
+            .map(|(agent, _)| agent)
+    }
+
+    fn bytes_of_agents(&self, runs: &[MergeRun]) -> BTreeMap<u32, u64> {
         let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
         for run in runs {
             let of_task = self.by.get(&run.path).and_then(|task| self.tasks.get(task));
@@ -118,10 +136,7 @@ impl MapOutputTracker {
             let known = known.or(of_task.runs.first());
             *bytes.entry(of_task.agent).or_default() += known.map_or(0, |known| known.bytes);
         }
-        let mut agents: Vec<u32> = bytes.keys().copied().collect();
-        agents.sort_by_key(|agent| Reverse(bytes.get(agent)));
-        agents.truncate(NEAR);
-        agents
+        bytes
     }
 
     /// Counts what has changed.

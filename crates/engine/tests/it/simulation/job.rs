@@ -15,7 +15,7 @@ use gristmill_engine::order::Entry;
 use gristmill_engine::record::shape::{LineShape, Shape};
 use gristmill_engine::spill::{MemoryModel, SpilledRun};
 use gristmill_engine::task::{
-    AttemptId, MergeRun, MergeRunsSpec, RunPlan, SampleSpec, TaskReport, TaskSpec,
+    AttemptId, MergeRun, MergeRunsReport, MergeRunsSpec, RunPlan, SampleSpec, TaskReport, TaskSpec,
 };
 
 use super::super::support::Numbers;
@@ -178,6 +178,8 @@ impl Job {
             runs: self.needs(task).iter().map(run).collect(),
             source_bytes: 0,
             number: 0,
+            slice: None,
+            home: None,
         })
     }
 
@@ -187,10 +189,12 @@ impl Job {
             let number = u64::from(id.task) << 16 | u64::from(id.attempt);
             return TaskReport::Sample(vec![Entry::new(&[0; 10], number)]);
         }
-        TaskReport::MergeRuns(SpilledRun {
+        let run = SpilledRun {
             path: format!("run-{}-{}", id.task, id.attempt).into(),
             ..SpilledRun::default()
-        })
+        };
+        let spent = Vec::new();
+        TaskReport::MergeRuns(MergeRunsReport { run, spent })
     }
 
     fn stage(&self, number: usize) -> Stage {
@@ -263,7 +267,7 @@ pub fn attempt_of(report: &TaskReport) -> AttemptId {
                 attempt: number as u32 & 0xFFFF,
             }
         }
-        TaskReport::MergeRuns(run) => match ids(&run.path) {
+        TaskReport::MergeRuns(merged) => match ids(&merged.run.path) {
             (Some("run"), task, attempt) => AttemptId { task, attempt },
             other => panic!("{other:?}"),
         },

@@ -10,8 +10,8 @@ use gristmill_engine::spill::{BucketSizes, LeftOut, SpilledRun};
 use gristmill_engine::storage::agents::ReadOf;
 use gristmill_engine::storage::objects::{Upload, UploadPart};
 use gristmill_engine::task::{
-    LargestGroup, MapReport, MergeReport, ScatterLinesReport, TaskReport, UserTaskFile,
-    UserTaskReport, ValidateReport,
+    LargestGroup, MapReport, MergeReport, MergeRunsReport, ScatterLinesReport, TaskReport,
+    UserTaskFile, UserTaskReport, ValidateReport,
 };
 use gristmill_engine::worker::TaskPrintout;
 use gristmill_engine::{Error, Kind};
@@ -214,7 +214,8 @@ pub fn report() -> impl Strategy<Value = TaskReport> {
                     read_bytes
                 })
             ),
-        run().prop_map(TaskReport::MergeRuns),
+        (run(), vec(any::<(u32, Range<u64>)>(), 0..4))
+            .prop_map(|(run, spent)| TaskReport::MergeRuns(MergeRunsReport { run, spent })),
         range_proof().prop_map(TaskReport::Generate),
         validated.prop_map(TaskReport::Validate),
         work_report().prop_map(TaskReport::User),

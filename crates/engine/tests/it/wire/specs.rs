@@ -305,16 +305,20 @@ fn by_runs() -> impl Strategy<Value = TaskSpec> {
                 })
             }
         ),
-        (run_plan(), merge_runs(), any::<usize>(), any::<u64>()).prop_map(
-            |(plan, runs, source_bytes, number)| {
+        (
+            (run_plan(), merge_runs(), any::<usize>(), any::<u64>()),
+            any::<(Option<Range<usize>>, Option<u32>)>()
+        )
+            .prop_map(|((plan, runs, source_bytes, number), (slice, home))| {
                 TaskSpec::MergeRuns(MergeRunsSpec {
                     plan,
                     runs,
                     source_bytes,
                     number,
+                    slice,
+                    home,
                 })
-            }
-        ),
+            }),
     ]
 }
 

@@ -105,12 +105,7 @@ impl TaskKind for MergeSpec {
     }
 
     fn consumed(&self, report: &MergeReport) -> Vec<ReleasedSpace> {
-        let part = |(run, bytes): &(u32, Range<u64>)| {
-            let run = self.runs.get(*run as usize)?.path.clone();
-            let bytes = Some(bytes.clone());
-            Some(ReleasedSpace { run, bytes })
-        };
-        report.spent.iter().filter_map(part).collect()
+        ReleasedSpace::parts(&self.runs, &report.spent)
     }
 
     /// Nothing of what went to a stream, or was compressed.

@@ -1,6 +1,14 @@
 //! The merge task of runs: neighbouring runs to one longer run, so that few enough are left for the last merge.
+//!
+//! ```text
+//!   all of them   | a a a b b c |  | a b b c c |  ──▶ | a a a a b b b b c c c |      a pass
+//!   a slice        . . . | b b | .   . | b b | . .  ──▶ | b b b b |                  a round that has cut the buckets
+//! ```
+//!
+//! Of a slice the space of its blocks is given back; the other slices have tasks of their own.
 
 use std::fmt::{self, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -30,10 +38,23 @@ pub struct MergeRunsSpec {
     pub source_bytes: usize,
     /// The number of the run to make.
     pub number: u64,
+    /// The buckets that are merged, where those are not all that the runs hold.
+    pub slice: Option<Range<usize>>,
+    /// Which node should keep the run, of as many as there are: what belongs together has the same number.
+    pub home: Option<u32>,
+}
+
+/// What a merge of runs did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeRunsReport {
+    /// The run.
+    pub run: SpilledRun,
+    /// Bytes of run files that nothing reads again, by the number of the run in the spec: of a slice.
+    pub spent: Vec<(u32, Range<u64>)>,
 }
 
 impl TaskKind for MergeRunsSpec {
-    type Report = SpilledRun;
+    type Report = MergeRunsReport;
 
     fn run(&self, environment: TaskEnvironment<'_>) -> Result<Self::Report> {
         match self.plan.shape {
@@ -48,7 +69,8 @@ impl TaskKind for MergeRunsSpec {
         count(self.runs.len(), "run")
     }
 
-    fn counters(&self, run: &SpilledRun) -> Counters {
+    fn counters(&self, report: &MergeRunsReport) -> Counters {
+        let run = &report.run;
         vec![
             ("SPILLED_RECORDS", run.records),
             ("FILE_BYTES_READ", run.bytes_read),
@@ -68,27 +90,40 @@ impl TaskKind for MergeRunsSpec {
         true
     }
 
-    fn consumed(&self, _run: &SpilledRun) -> Vec<ReleasedSpace> {
-        let runs = self.runs.iter();
-        runs.map(|run| ReleasedSpace::whole(&run.path)).collect()
+    fn consumed(&self, report: &MergeRunsReport) -> Vec<ReleasedSpace> {
+        match self.slice {
+            Some(_) => ReleasedSpace::parts(&self.runs, &report.spent),
+            None => {
+                let runs = self.runs.iter();
+                runs.map(|run| ReleasedSpace::whole(&run.path)).collect()
+            }
+        }
     }
 
-    fn checkpoint(&self, run: &SpilledRun) -> Option<Checkpoint> {
+    fn home(&self) -> Option<u32> {
+        self.home
+    }
+
+    fn checkpoint(&self, report: &MergeRunsReport) -> Option<Checkpoint> {
         let of = self.runs.iter().map(|run| name_of(&run.path));
         Some(Checkpoint::MergeRuns {
-            run: name_of_run(run, self.plan.shape)?,
+            run: name_of_run(&report.run, self.plan.shape)?,
             of: of.collect::<Option<_>>()?,
+            is_slice: self.slice.is_some(),
         })
     }
 
     fn fingerprint(&self, print: &mut Fingerprint) -> fmt::Result {
         write!(print, "merge runs {} ", self.number)?;
+        if let Some(slice) = &self.slice {
+            write!(print, "buckets {slice:?} ")?;
+        }
         self.runs.iter().try_for_each(|run| print.name(&run.path))?;
         print.plan(&self.plan)
     }
 
-    fn runs(run: &SpilledRun) -> &[SpilledRun] {
-        std::slice::from_ref(run)
+    fn runs(report: &MergeRunsReport) -> &[SpilledRun] {
+        std::slice::from_ref(&report.run)
     }
 }
 
@@ -96,22 +131,33 @@ fn merge_runs<S: Shape>(
     shape: S,
     spec: &MergeRunsSpec,
     (context, attempt, scratch): TaskEnvironment<'_>,
-) -> Result<SpilledRun> {
+) -> Result<MergeRunsReport> {
     let plan = &spec.plan;
     let opened = OpenedRuns::new(context, plan, &spec.runs, spec.source_bytes)?;
     scratch.keep_for_merge();
     let buckets = plan.borders.len() + 1;
-    let mut ends = vec![(0, 0); buckets];
-    let mut checksum = 0;
-    for (run, _) in &opened.runs {
-        checksum += run.index().checksum;
-        for (end, (bytes, records)) in ends.iter_mut().zip(&run.index().ends) {
-            *end = (end.0 + bytes, end.1 + records);
-        }
-    }
+    let slice = spec.slice.clone().unwrap_or(0..buckets);
+    let ends = ends_of(&opened, slice.clone(), buckets);
+    let checksum = match spec.slice {
+        None => opened
+            .runs
+            .iter()
+            .map(|(run, _)| run.index().checksum)
+            .sum(),
+        Some(_) => 0, // nobody has summed it; the last merge does
+    };
     let (bytes, records) = ends.last().copied().unwrap_or_default();
     let name = format!("run-{:05}-{}-merged", attempt.id.task, attempt.id.attempt);
-    let bytes_of = |compression| bytes_of_run(&opened, compression, bytes, buckets);
+    let bytes_read = opened.disk_bytes(slice.clone())?;
+    let stored = match spec.slice {
+        None => opened
+            .runs
+            .iter()
+            .map(|(run, _)| run.index().stored_bytes())
+            .sum(),
+        Some(_) => bytes_read,
+    };
+    let bytes_of = |compression| bytes_of_run(compression, (bytes, stored), buckets);
     let folders = context.node.run_folders(&plan.places);
     let place = (folders, name.as_str(), plan.compression);
     let (path, file, compression) = create_run(&*context.node.runs, place, bytes_of)?;
@@ -126,7 +172,7 @@ fn merge_runs<S: Shape>(
     let written = OverlappedWriter::run(buffers, plan.buffer_bytes, |writer| {
         let mut run = RunWriter::begin(writer, Arc::clone(&file), &header)?;
         let place = (context, attempt);
-        opened.merge(shape, 0..buckets, merge, place, |record| {
+        opened.merge(shape, slice.clone(), merge, place, |record| {
             if shape.is_stripped() {
                 sizes.count(shape.written(record), &ends);
             }
@@ -150,7 +196,7 @@ fn merge_runs<S: Shape>(
         bytes,
         stored_bytes: index.stored_bytes(),
         records_read: records,
-        bytes_read: opened.disk_bytes(0..buckets)?,
+        bytes_read,
         checksum_read: checksum,
         left_out: Default::default(),
         index_crc: index.crc(),
@@ -161,23 +207,38 @@ fn merge_runs<S: Shape>(
         },
     };
     context.node.name_runs(std::slice::from_mut(&mut run));
-    Ok(run)
+    let mut spent = Vec::new();
+    if spec.slice.is_some() {
+        opened.spent(slice, &mut spent)?;
+    }
+    Ok(MergeRunsReport { run, spent })
 }
 
-/// What to reserve for the run. Compressed, about as much as before: blocks that shrink less take more as they are written.
+/// Where each bucket of the run to make ends, in bytes and records: what the runs have of these buckets.
+fn ends_of(opened: &OpenedRuns, slice: Range<usize>, buckets: usize) -> Vec<(u64, u64)> {
+    let mut ends = vec![(0, 0); buckets];
+    for (run, _) in &opened.runs {
+        let of_run = &run.index().ends;
+        let end_at = |bucket: usize| of_run.get(bucket).copied().unwrap_or_default();
+        let first = slice.start.checked_sub(1).map_or((0, 0), end_at);
+        for (bucket, end) in ends.iter_mut().enumerate().skip(slice.start) {
+            let (bytes, records) = end_at(bucket.min(slice.end - 1));
+            *end = (end.0 + bytes - first.0, end.1 + records - first.1);
+        }
+    }
+    ends
+}
+
+/// What to reserve for a run of so many bytes, of which so many were stored. Compressed, about as much as before: blocks that
+/// shrink less take more as they are written.
 fn bytes_of_run(
-    opened: &OpenedRuns,
     compression: RunCompression,
-    bytes: u64,
+    (bytes, stored): (u64, u64),
     buckets: usize,
 ) -> Option<u64> {
-    let stored = opened
-        .runs
-        .iter()
-        .map(|(run, _)| run.index().stored_bytes());
     let most = file_bytes_max(compression, bytes, buckets as u64)?;
     Some(match compression {
         RunCompression::None => most,
-        _ => most - bytes.saturating_sub(stored.sum()),
+        _ => most - bytes.saturating_sub(stored),
     })
 }

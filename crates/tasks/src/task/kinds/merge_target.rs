@@ -85,6 +85,14 @@ impl MergeTarget {
         }
     }
 
+    /// All of them, of so many.
+    ///
+    /// # Errors
+    /// They do not follow one another.
+    pub fn stretch(&self, all: Range<usize>) -> Result<Range<usize>> {
+        stretch_of(&self.buckets(all))
+    }
+
     /// Whether its files are sent away while they are written.
     fn is_sent(&self, context: &TaskContext) -> bool {
         let (path, _) = self.longest_file();
