@@ -152,6 +152,7 @@ def large_lines() -> bytes:
 EVERYWHERE = (
     ["--workers", "1"],
     ["--workers", "2", "--memory", "30M"],
+    ["--workers", "2", "--memory", "30M", "--rounds", "2,3,2"],
     ["--workers", "3", "--runner", "processes"],
 )
 """Ways to run a job that must all give the same bytes."""

@@ -407,6 +407,10 @@ def run_options(chosen: random.Random, *, parts: bool = True) -> tuple[list[str]
         *(["--workers", workers] if workers else []),
     ]
     options += ["--runner", "processes"] if memory in ("", "200M") and one_in(chosen, 50) else []
+    if one_in(chosen, 6):
+        rounds = ["2,3", "1,2", "4,5,4", "3,1,2,2"]
+        plans = [["--shuffle", "two-level"], ["--shuffle", "iterative"]]
+        options += chosen.choice([*plans, *(["--rounds", fan_outs] for fan_outs in rounds)])
     if parts and one_in(chosen, 6):
         return (
             [*options, "--parts", f"{chosen.randrange(1, 5)}", "-o", "out", "--no-sync"],

@@ -130,18 +130,11 @@ impl OpenedRuns {
     }
 
     /// The blocks that nothing reads again once these buckets have been merged.
-    pub(super) fn spent(
-        &self,
-        buckets: Range<usize>,
-        spent: &mut Vec<(u32, Range<u64>)>,
-    ) -> Result<()> {
-        for (run, segment) in (0..).zip(self.segments(buckets)?) {
-            let whole = segment.run.blocks_inside(&segment.bytes);
-            if whole.start < whole.end {
-                spent.push((run, whole));
-            }
-        }
-        Ok(())
+    pub(super) fn spent(&self, buckets: Range<usize>) -> Result<Vec<(u32, Range<u64>)>> {
+        let segments = (0..).zip(self.segments(buckets)?);
+        let blocks =
+            segments.map(|(run, segment)| (run, segment.run.blocks_inside(&segment.bytes)));
+        Ok(blocks.filter(|(_, whole)| !whole.is_empty()).collect())
     }
 }
 

@@ -5,6 +5,7 @@ use crate::jobs::steps::RunningJob;
 use crate::jobs::steps::explain::{PlannedRuns, memory};
 use crate::plan::explain::{Explanation, PlannedStage};
 use crate::plan::mapreduce::{MapReduceSpec, OutputForm, UserCodeCommand};
+use crate::plan::shuffle::PlannedShuffle;
 use crate::plan::spill::MemoryLayout;
 use gristmill_base::error::{Result, show_bytes};
 
@@ -66,16 +67,8 @@ pub(super) fn of_plan(
             merge_bytes - pairs_bytes,
         ));
     }
-    let shuffles = if reduces {
-        let runs = (splits as u64).max(pass_layout.runs(bytes));
-        let shuffle = JobShuffle::of(job);
-        let size = shuffle.size(pass_layout, (bytes, runs, partitions as u64));
-        shuffle.options.alternatives(size)
-    } else {
-        Vec::new()
-    };
     let explained = Explanation {
-        shuffles,
+        shuffles: shuffles_of(job, spec, pass_layout),
         mode: if reduces { "runs" } else { "maps" },
         reason: format!("{reason}{again}{joined}"),
         reservations,
@@ -91,4 +84,20 @@ pub(super) fn of_plan(
         UserCodeCommand::Mapreduce => explained, // tasks have processes of their own: what this one holds takes no room
         UserCodeCommand::Streaming | UserCodeCommand::Native => job.with_process(explained),
     })
+}
+
+/// The plans of the shuffle, as if user code put out as many bytes as it reads.
+fn shuffles_of(
+    job: &RunningJob<'_>,
+    spec: &MapReduceSpec,
+    memory_layout: &MemoryLayout,
+) -> Vec<PlannedShuffle> {
+    if spec.partitions == 0 {
+        return Vec::new();
+    }
+    let bytes = spec.input_bytes();
+    let runs = memory_layout.runs(bytes).max(spec.splits.len() as u64);
+    let shuffle = JobShuffle::of(job);
+    let size = shuffle.size(memory_layout, (bytes, runs, u64::from(spec.partitions)));
+    shuffle.options.alternatives(size)
 }

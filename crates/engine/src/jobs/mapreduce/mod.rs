@@ -187,16 +187,7 @@ fn run(job: &mut RunningJob<'_>, definition: &JobDefinition) -> Result<()> {
         out,
     )
     .plan();
-    let (retries, reduce_retries) = spec.retries();
-    let (speculative, reduce_speculative) = spec.speculative();
-    let policy = RetryPolicy {
-        retries,
-        reduce_retries,
-        speculative,
-        reduce_speculative,
-        rounds: if job.cluster().is_some() { ROUNDS } else { 0 },
-        ..RetryPolicy::default()
-    };
+    let policy = policy_of(job, spec);
     let ended = job.run_kept_with(plan, &context, &places, policy);
     if let Some(failures) = &context.job.failures {
         end_failures(job, failures, ended.as_ref().err());
@@ -210,6 +201,20 @@ fn run(job: &mut RunningJob<'_>, definition: &JobDefinition) -> Result<()> {
     outcome.check_files(spec)?;
     native::tell_left_out(&mut job.report, outcome.maps.sum.skipped);
     destination.commit(job, definition, (attempts, outcome))
+}
+
+/// How often tasks are tried, and which may have two attempts at once.
+fn policy_of(job: &RunningJob<'_>, spec: &MapReduceSpec) -> RetryPolicy {
+    let (retries, reduce_retries) = spec.retries();
+    let (speculative, reduce_speculative) = spec.speculative();
+    RetryPolicy {
+        retries,
+        reduce_retries,
+        speculative,
+        reduce_speculative,
+        rounds: if job.cluster().is_some() { ROUNDS } else { 0 },
+        ..RetryPolicy::default()
+    }
 }
 
 /// Where the job keeps what its user code fails at, if it keeps anything.

@@ -13,8 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use super::input::SortInput;
 use super::keys::SortKeys;
-use super::plan::output_share;
-use super::plan::{PLACES_PER_TASK, sample_tasks};
+use super::plan::{PLACES_PER_TASK, output_share, sample_tasks};
 use super::{SortOutcome, SortOutput, SortSpec, prove, sorted};
 use crate::driver::{Next, Reports, StagedPlan, stage};
 use crate::jobs::runs::{RunOutcome, Targets, count_runs};
@@ -82,8 +81,7 @@ impl LineSort {
         input: &SortInput,
     ) -> Result<Option<Self>> {
         let bytes = input.bytes();
-        let has_rounds = job.common.shuffle_options().has_rounds();
-        if bytes < BYTES_MIN || has_rounds || !is_plain(job, spec, input)? {
+        if bytes < BYTES_MIN || !is_plain(job, spec, input)? {
             return Ok(None);
         }
         let shape = LineShape {
@@ -234,7 +232,7 @@ fn is_plain(job: &RunningJob<'_>, spec: &SortSpec, input: &SortInput) -> Result<
         .is_some_and(|target| !target.is_remote() && job.store().caps(target) == Caps::Ranges);
     let whole_lines =
         spec.format == RecordFormat::Lines && !spec.is_table() && SortKeys::of(spec)?.is_none();
-    Ok(job.runner.shares_memory() && from_files && to_parts && whole_lines && !spec.unique)
+    Ok(job.sorts_in_memory() && from_files && to_parts && whole_lines && !spec.unique)
 }
 
 /// What the stages of the sort know.

@@ -114,9 +114,7 @@ impl<'a, S: Shape> Sort<'a, S> {
             let tasks = spill_tasks(planned_bytes, share_of(memory_layout), workers);
             memory_layout.passes((tasks + tasks / 8) as usize) == 0
         };
-        let has_rounds = job.common.shuffle_options().has_rounds();
-        let in_memory = in_memory && job.runner.shares_memory() && !has_rounds;
-        let memory_runs = match (in_memory, streams) {
+        let memory_runs = match (in_memory && job.sorts_in_memory(), streams) {
             (false, _) => room.free_bytes(),
             (true, true) => room.free_bytes() / 2,
             (true, false) => runs_bytes,

@@ -244,6 +244,11 @@ impl<'a> RunningJob<'a> {
         Ok(())
     }
 
+    /// Whether what fits may be sorted in memory: tasks share it, and nobody asks for rounds of a shuffle.
+    pub(in crate::jobs) fn sorts_in_memory(&self) -> bool {
+        self.runner.shares_memory() && !self.common.shuffle_options().has_rounds()
+    }
+
     /// As many of the workers as the limit of open files leaves room for; what of it each may use for runs is noted.
     fn workers_within(&mut self, wanted: usize) -> Result<usize> {
         let limit = open_files();

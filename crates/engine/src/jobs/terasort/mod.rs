@@ -171,8 +171,7 @@ fn plan_of(
     let mut plan = plan.split_by(split_bytes);
     plan.whole = job.store().caps(&spec.output) == Caps::Whole;
     let fits = plan.fits(job.room(), job.workers);
-    let has_rounds = job.common.shuffle_options().has_rounds();
-    let memory_layout = if fits && job.runner.shares_memory() && !has_rounds {
+    let memory_layout = if fits && job.sorts_in_memory() {
         None
     } else {
         let record_bytes = RECORD_BYTES as u64;

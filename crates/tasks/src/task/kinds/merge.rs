@@ -174,10 +174,11 @@ fn merge<S: Shape>(
     // All is written: what was read will not be read again, once this report counts. Of an upload nothing can be read before it
     // is completed, and what is compressed is not proved again: a job that is resumed merges again.
     let is_proved = |proof: &MergeProof| proof.upload.is_none() && spec.target.codec().is_none();
-    let mut spent = Vec::new();
-    if proofs.iter().all(is_proved) {
-        opened.spent(buckets.clone(), &mut spent)?;
-    }
+    let spent = if proofs.iter().all(is_proved) {
+        opened.spent(buckets.clone())?
+    } else {
+        Vec::new()
+    };
     Ok(MergeReport {
         proofs,
         spent,

@@ -24,7 +24,9 @@ use crate::task::{
 use gristmill_base::error::Result;
 use gristmill_base::record::shape::{Shape, ShapeKind};
 use gristmill_storage::io::overlap::OverlappedWriter;
-use gristmill_storage::sorted_run::{RunCompression, RunHeader, RunWriter, file_bytes_max};
+use gristmill_storage::sorted_run::{
+    RunCompression, RunHeader, RunIndex, RunWriter, file_bytes_max,
+};
 
 /// Which neighbouring runs become one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,25 +140,13 @@ fn merge_runs<S: Shape>(
     let buckets = plan.borders.len() + 1;
     let slice = spec.slice.clone().unwrap_or(0..buckets);
     let ends = ends_of(&opened, slice.clone(), buckets);
-    let checksum = match spec.slice {
-        None => opened
-            .runs
-            .iter()
-            .map(|(run, _)| run.index().checksum)
-            .sum(),
-        Some(_) => 0, // nobody has summed it; the last merge does
-    };
     let (bytes, records) = ends.last().copied().unwrap_or_default();
-    let name = format!("run-{:05}-{}-merged", attempt.id.task, attempt.id.attempt);
     let bytes_read = opened.disk_bytes(slice.clone())?;
-    let stored = match spec.slice {
-        None => opened
-            .runs
-            .iter()
-            .map(|(run, _)| run.index().stored_bytes())
-            .sum(),
-        Some(_) => bytes_read,
+    let (checksum, stored) = match spec.slice {
+        None => sums_of(&opened),
+        Some(_) => (0, bytes_read), // nobody has summed a slice; the last merge does
     };
+    let name = format!("run-{:05}-{}-merged", attempt.id.task, attempt.id.attempt);
     let bytes_of = |compression| bytes_of_run(compression, (bytes, stored), buckets);
     let folders = context.node.run_folders(&plan.places);
     let place = (folders, name.as_str(), plan.compression);
@@ -207,11 +197,20 @@ fn merge_runs<S: Shape>(
         },
     };
     context.node.name_runs(std::slice::from_mut(&mut run));
-    let mut spent = Vec::new();
-    if spec.slice.is_some() {
-        opened.spent(slice, &mut spent)?;
-    }
-    Ok(MergeRunsReport { run, spent })
+    Ok(MergeRunsReport {
+        run,
+        spent: match spec.slice {
+            Some(_) => opened.spent(slice)?,
+            None => Vec::new(),
+        },
+    })
+}
+
+/// The checksums of runs, and the bytes that are stored of them.
+fn sums_of(opened: &OpenedRuns) -> (u128, u64) {
+    let indexes = || opened.runs.iter().map(|(run, _)| run.index());
+    let checksum = indexes().map(|index| index.checksum).sum();
+    (checksum, indexes().map(RunIndex::stored_bytes).sum())
 }
 
 /// Where each bucket of the run to make ends, in bytes and records: what the runs have of these buckets.
