@@ -206,6 +206,6 @@ def _plain(value: Value) -> object:
         case Mapping():
             return dict(cast("Mapping[str, str]", value))
         case Iterable():
-            return [as_location(item) for item in value]
+            return [item if isinstance(item, int) else as_location(item) for item in value]
         case _:  # a number, or what the engine will not take and can say so
             return value
