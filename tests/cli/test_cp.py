@@ -429,6 +429,14 @@ def test_a_long_file_with_a_limit_of_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "copy").read_bytes() == (tmp_path / "long").read_bytes()
 
 
+def test_a_file_that_is_written_past_the_page_cache_is_verified(tmp_path: Path) -> None:
+    with (tmp_path / "long").open("wb") as long:
+        long.write(b"begins")
+        long.truncate(70_000_000)
+    run("cp", tmp_path / "long", tmp_path / "copy", "--verify", "--workers", "1", "--no-sync")
+    assert (tmp_path / "copy").read_bytes() == (tmp_path / "long").read_bytes()
+
+
 def test_killed_and_resumed(tmp_path: Path, home: Path) -> None:
     made(tmp_path / "s", {(b"%d" % (n % 7), b"%d" % n): b"%d" % n * 99 for n in range(3000)})
     wanted = tree(tmp_path / "s")

@@ -436,6 +436,7 @@ impl<'a> Copying<'a> {
         let stat = stat.ok_or_else(|| not_there(OPERATION, to.as_typed()))?;
         let path = to.clone();
         let file = self.open(self.targets(), &InputFile { path, stat })?;
+        self.room(written.0);
         let [buffer, _] = &mut self.buffers;
         let (mut crc, mut offset) = (crc32fast::Hasher::new(), 0);
         loop {
