@@ -1657,6 +1657,7 @@ def cp(
     runner: Literal["threads", "processes"] = ...,
     on: Literal["local", "ray"] = ...,
     nodes: int | None = ...,
+    split_size: int | str | None = ...,
     store_option: Mapping[str, str] | Iterable[str] | None = ...,
     no_sync: bool = ...,
     history: bool = ...,
@@ -1710,6 +1711,9 @@ def cp(
             it. By default local.
         nodes: On how many nodes of a cluster the job may run. The output does not depend on it. By
             default all of them.
+        split_size: How many bytes one task handles, such as 64M. Try several sizes to find the
+            fastest for a store. The output does not depend on it. By default chosen from the size
+            of the input.
         store_option: How S3 is reached; repeatable: endpoint, region, profile, addressing_style
             (path or virtual), connect_timeout and request_timeout (seconds),
             max_concurrent_requests. By default as the environment and ~/.aws say.

@@ -275,6 +275,7 @@ STREAMED = (
 
 COPIED = (
     case("cp", "cp {in}/text/ {out} --verify"),
+    case("cp-pieces", "cp {in}/large/ {out} --verify --split-size 4M"),
     case("cp-again", "cp {in}/text/ {out}", "cp {in}/packed/ {out} --update --delete"),
     case("cp-none", "cp {in}/no-such-name {out}", status=1, says="no such file or directory"),
 )
@@ -321,6 +322,7 @@ CLUSTERED = frozenset(
         "streaming-reduce",
         "streaming-combiner",
         "cp",
+        "cp-pieces",
         "cp-again",
     }
 )

@@ -51,6 +51,7 @@ ALIKE += ("checksum", "parts", "user_counters", "report", "misorders")
 UNLIKE = ("CPU", "DEVICE", "STORE", "SPILLED", "FILE_BYTES", "MERGE", "TOTAL_LAUNCHED")
 UNLIKE += ("SHUFFLE", "FAILED_SHUFFLE", "LOST", "SPECULATIVE")  # of clusters alone
 UNLIKE += ("DIR_COPY", "COPY_STREAMS")  # of places with directories, and of far ones
+UNLIKE += ("CUT_FILES", "COPIED_PIECES")  # of places where several tasks write one file
 
 #: Those of sorts alone: which have none in memory.
 UNLIKE_SORTS = ("MAP_OUTPUT_BYTES", "MAP_OUTPUT_MATERIALIZED_BYTES")

@@ -74,6 +74,7 @@ def drawn(seed: int, number: int) -> Copy:
     how = ["--workers", str(chosen.choice([1, 2, 2, 3]))]
     how += chosen.choice([[], [], ["--runner", "processes"]])
     how += chosen.choice([[], [], ["--verify"], ["--no-sync"], ["--bandwidth", "40M"]])
+    how += chosen.choice([[], ["--split-size", "1M"]])
     return Copy(
         number,
         files,

@@ -43,6 +43,7 @@ pub mod stores;
 pub mod version;
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,8 +53,9 @@ use serde::{Deserialize, Serialize};
 use self::hdfs::HadoopFileSystem;
 use self::io::window::WindowMemory;
 pub use self::local_disk::{LocalDisk, Lock, Locked, MissingLock};
+use self::location::Location;
 use self::objects::part_uploader::PartUploader;
-use self::objects::{KeptPart, Object, Passed, StoreCopies, StoreCopy, Upload};
+use self::objects::{KeptPart, Object, Passed, StoreCopies, StoreCopy, Upload, UploadPart};
 pub use self::private::folder::LOCK;
 use gristmill_base::error::{Error, Result};
 pub use gristmill_base::sys::BLOCK_BYTES;
@@ -251,6 +253,11 @@ pub trait Publisher: OutputStore {
         Ok(None)
     }
 
+    /// The same place, if several tasks may write one file of it, each its pieces.
+    fn pieces(&self) -> Option<&dyn PieceStore> {
+        None
+    }
+
     /// Makes the file, at once. Fails where there is no such upload, and no file that it made.
     fn complete(&self, upload: &Upload) -> Result<()>;
 
@@ -312,6 +319,45 @@ pub trait Publisher: OutputStore {
     fn clear(&self, _path: &Path) -> Result<()> {
         Ok(())
     }
+}
+
+/// A file that is begun, and that several tasks write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutFile {
+    /// What it will be.
+    pub path: Location,
+    /// The name of its upload.
+    pub id: String,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// A place where several tasks write pieces of one file, in any order. Nobody sees the file before a committer completes it. An
+/// attempt that writes a piece again writes the same bytes to the same place, so that it does not matter which of them counts.
+pub trait PieceStore: Send + Sync + Debug {
+    /// What the beginnings of pieces are multiples of, in a file of so many bytes.
+    fn unit_bytes(&self, bytes: u64) -> u64;
+
+    /// Begins a file of so many bytes.
+    fn begin(&self, path: &Path, bytes: u64) -> Result<CutFile>;
+
+    /// Opens a piece for writing, from its beginning to its end. The upload that [`WriteFile::finish`] gives has the parts of the piece
+    /// alone. The file stays as it is where a piece is given up.
+    fn open_piece(
+        &self,
+        file: &CutFile,
+        piece: Range<u64>,
+        caching: Caching,
+    ) -> Result<Box<dyn WriteFile>>;
+
+    /// Whether a file that was begun is there, with these parts, which are in order.
+    fn keeps(&self, file: &CutFile, parts: &[UploadPart]) -> Result<bool>;
+
+    /// Whether a piece has bytes of this CRC-32: read, in a place whose parts do not prove them.
+    fn has_bytes(&self, file: &CutFile, piece: Range<u64>, crc: u32) -> Result<bool>;
+
+    /// What completes the file: the parts of all pieces, in order.
+    fn joined(&self, file: &CutFile, parts: Vec<UploadPart>) -> Result<Upload>;
 }
 
 /// A file open for reading.

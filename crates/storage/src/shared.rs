@@ -11,6 +11,8 @@
 //!
 //! Decision: docs/decisions/shared-outputs.md.
 
+mod pieces;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -23,8 +25,8 @@ use super::location::{Location, parent_of};
 use super::objects::{Object, Upload, UploadPart};
 use super::staged::{self, FoundEntry, RenameStore, staged};
 use super::{
-    Caching, Caps, FileKind, ListingEntry, LocalDisk, Locked, MissingLock, OutputStore, Publisher,
-    ReadFile, Stat, Store, WriteFile,
+    Caching, Caps, FileKind, ListingEntry, LocalDisk, Locked, MissingLock, OutputStore, PieceStore,
+    Publisher, ReadFile, Stat, Store, WriteFile,
 };
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::sync::lock;
@@ -94,6 +96,40 @@ impl SharedDisk {
         &self.outputs
     }
 
+    /// Makes the file that is staged to a path, and gives its name.
+    fn begin_staged(
+        &self,
+        path: &Path,
+        bytes: u64,
+        caching: Caching,
+    ) -> Result<(String, Box<dyn WriteFile>)> {
+        let id = staged::stage(self, path)?;
+        let place = staged(path, &id)?;
+        if self.disk.stat(path)?.is_some() {
+            // It gets the permissions of the file that it replaces, and nobody else may read it before.
+            self.disk.create_private(place.as_typed(), &[])?;
+        }
+        let file = self.disk.create(place.as_typed(), bytes, caching)?;
+        Ok((id, file))
+    }
+
+    /// The file that is staged to a path; an error unless it is of this length.
+    fn staged_whole(&self, path: &Path, id: &str, bytes: u64) -> Result<Object> {
+        let staged = staged(path, id)?;
+        let found = self.find("write the output", staged.as_typed())?;
+        match found.filter(|found| found.file.bytes == bytes) {
+            Some(found) => Ok(found.file),
+            None => {
+                let message = "the file has another length than was written";
+                Err(Error::new(Kind::Io, "write the output", message)
+                    .with_path(path)
+                    .with("bytes", bytes)
+                    .advise("check that no other program removes or writes files of the output")
+                    .retryable_error())
+            }
+        }
+    }
+
     /// The state of what is there; below a file there is nothing.
     fn state(&self, operation: &'static str, path: &Path) -> Result<Option<Stat>> {
         match self.disk.stat(path) {
@@ -158,13 +194,7 @@ impl OutputStore for SharedDisk {
         if let Some(collecting) = &self.collecting {
             return collecting.create(path, bytes);
         }
-        let id = staged::stage(self, path)?;
-        let place = staged(path, &id)?;
-        if self.disk.stat(path)?.is_some() {
-            // It gets the permissions of the file that it replaces, and nobody else may read it before.
-            self.disk.create_private(place.as_typed(), &[])?;
-        }
-        let file = self.disk.create(place.as_typed(), bytes, caching)?;
+        let (id, file) = self.begin_staged(path, bytes, caching)?;
         Ok(Box::new(SharedFileWriter {
             place: self.clone(),
             path: path.to_owned(),
@@ -269,6 +299,11 @@ impl RenameStore for SharedDisk {
         crc_of(&*self.disk, path)
     }
 
+    /// Not where files go to the machine of the driver, one stream each.
+    fn piece_store(&self) -> Option<&dyn PieceStore> {
+        (!self.outputs.collects).then_some(self)
+    }
+
     fn make_names_durable(&self, directory: &Path) -> Result<()> {
         match self.outputs.sync {
             true => self.disk.sync_directory(directory),
@@ -341,16 +376,9 @@ impl WriteFile for SharedFileWriter {
             file.sync()?;
         }
         written.file = None;
-        let staged = staged(&self.path, &self.id)?;
-        let found = self.place.find("write the output", staged.as_typed())?;
-        let Some(found) = found.filter(|found| found.file.bytes == written.bytes) else {
-            let message = "the file has another length than was written";
-            return Err(Error::new(Kind::Io, "write the output", message)
-                .with_path(&self.path)
-                .with("bytes", written.bytes)
-                .advise("check that no other program removes or writes files of the output")
-                .retryable_error());
-        };
+        let found = self
+            .place
+            .staged_whole(&self.path, &self.id, written.bytes)?;
         written.finished = true;
         Ok(Some(Upload {
             path: Location::from(&*self.path),
@@ -358,7 +386,7 @@ impl WriteFile for SharedFileWriter {
             parts: vec![UploadPart {
                 bytes: written.bytes,
                 crc: written.crc.clone().finalize(),
-                etag: found.file.version,
+                etag: found.version,
             }],
         }))
     }

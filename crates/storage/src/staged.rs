@@ -30,7 +30,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::location::Location;
 use super::objects::{KeptPart, Object, Upload};
 use super::private::chance::by_chance;
-use super::{FileKind, OutputStore, Publisher, Stat};
+use super::{FileKind, OutputStore, PieceStore, Publisher, Stat};
 use gristmill_base::error::{Error, Kind, Result};
 
 /// Where staged files lie, beside what they will be: in a folder that was there, and in one that was made for them.
@@ -99,6 +99,11 @@ pub trait RenameStore: OutputStore {
     /// The CRC-32 of a file's bytes, which are read: in places whose versions do not prove them.
     fn crc_of(&self, _path: &Path) -> Result<Option<u32>> {
         Ok(None)
+    }
+
+    /// The same place, if several tasks may write one staged file.
+    fn piece_store(&self) -> Option<&dyn PieceStore> {
+        None
     }
 
     /// Makes the names in a directory durable, where the place does not do so by itself.
@@ -387,6 +392,10 @@ impl<P: RenameStore> Publisher for P {
         let is_staged = self.find("look at an upload", staged.as_typed())?.is_some();
         let found = self.crc_of(if is_staged { staged.as_typed() } else { path })?;
         Ok(found.is_none_or(|crc| crc == upload.crc()))
+    }
+
+    fn pieces(&self) -> Option<&dyn PieceStore> {
+        self.piece_store()
     }
 
     fn complete(&self, upload: &Upload) -> Result<()> {

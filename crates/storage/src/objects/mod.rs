@@ -21,6 +21,7 @@ pub mod gcs;
 mod identity;
 mod listing;
 pub mod part_uploader;
+mod pieces;
 pub mod retry;
 pub mod s3;
 mod upload;
@@ -37,8 +38,8 @@ use super::local::not_there;
 use super::store_kind::StoreSetup;
 use super::version::{ReadVersion, identity_of};
 use super::{
-    Caching, Caps, FileKind, ListingEntry, OutputStore, Publisher, ReadFile, RemoteFile, Stat,
-    Store, WriteFile,
+    Caching, Caps, FileKind, ListingEntry, OutputStore, PieceStore, Publisher, ReadFile,
+    RemoteFile, Stat, Store, WriteFile,
 };
 use crate::io::window::WindowMemory;
 pub use copies::{Passed, SourceRange, StoreCopies, StoreCopy};
@@ -412,6 +413,10 @@ impl Publisher for ObjectStore {
         passed: Passed<'_>,
     ) -> Result<Option<StoreCopy>> {
         copy_within::copy(&self.objects, files, sending, passed)
+    }
+
+    fn pieces(&self) -> Option<&dyn PieceStore> {
+        Some(self)
     }
 
     fn complete(&self, upload: &Upload) -> Result<()> {

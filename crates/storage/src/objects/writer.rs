@@ -11,6 +11,8 @@
 //! A part is copied once, to the memory that it is sent from, and its CRC is taken once. Parts may land in any order;
 //! the upload names them in theirs. The first error of a part fails whatever is written next; an upload that is given
 //! up ends when none of its parts is on its way any more.
+//!
+//! A writer of a piece (`pieces.rs`) sends some of the parts of an upload, and leaves the upload as it is.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,7 +21,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::part_uploader::{InFlightPart, PartUploader, put};
 use super::{Objects, Part, SourceRange, Upload, UploadPart, next_part_bytes, part_bytes};
-use crate::WriteFile;
+use crate::{CutFile, WriteFile};
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::sync::lock;
 
@@ -34,6 +36,8 @@ pub(super) struct UploadWriter {
     id: String,
     /// As was foreseen: 0 where nobody knows.
     bytes: u64,
+    /// Of a piece, the parts before it; nothing of an upload that is written whole.
+    before: Option<u32>,
     state: Mutex<UploadProgress>,
 }
 
@@ -66,6 +70,7 @@ impl UploadWriter {
             objects,
             path: path.to_owned(),
             bytes,
+            before: None,
             state: Mutex::new(UploadProgress {
                 part_bytes: part_bytes(bytes) as usize,
                 ..UploadProgress::default()
@@ -73,12 +78,29 @@ impl UploadWriter {
         })
     }
 
+    /// Goes on with an upload, of a length that is known, at the beginning of a part.
+    pub(super) fn piece(objects: Arc<dyn Objects>, file: &CutFile, start: u64) -> Self {
+        let part_bytes = part_bytes(file.bytes);
+        UploadWriter {
+            id: file.id.clone(),
+            objects,
+            path: file.path.as_typed().to_owned(),
+            bytes: file.bytes,
+            before: Some((start / part_bytes) as u32),
+            state: Mutex::new(UploadProgress {
+                part_bytes: part_bytes as usize,
+                bytes: start,
+                ..UploadProgress::default()
+            }),
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, UploadProgress> {
         lock(&self.state)
     }
 
     fn send(&self, sent: &mut UploadProgress) -> Result<()> {
-        let number = sent.parts.len() as u32 + 1;
+        let number = self.before.unwrap_or(0) + sent.parts.len() as u32 + 1;
         if number > PARTS_MAX {
             let message = format!("an object has at most {PARTS_MAX} parts, and this is longer");
             return Err(Error::new(Kind::BadOption, "write the output", message)
@@ -222,7 +244,9 @@ impl Drop for UploadWriter {
             for part in &mut sent.parts {
                 let _ = part.land();
             }
-            let _ = self.objects.abort(&self.path, &self.id);
+            if self.before.is_none() {
+                let _ = self.objects.abort(&self.path, &self.id);
+            }
         }
     }
 }

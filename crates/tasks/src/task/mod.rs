@@ -38,7 +38,8 @@ pub use self::kinds::copy::files::{
     COPY_FAILURES_NAMED, COPY_WORKER_BYTES, CopyFilesSpec, CopyReport, SHORT_FILE_BYTES,
 };
 pub use self::kinds::copy::item::{
-    CopiedFile, CopyItem, CopyOutcome, CopyRules, CopySource, ExistingFile, PUT_FILE_BYTES,
+    CopiedFile, CopiedPiece, CopyItem, CopyOutcome, CopyPiece, CopyRules, CopySource, ExistingFile,
+    FailedPiece, JoinedPieces, PUT_FILE_BYTES, found_at,
 };
 pub use self::kinds::copy::streams::CopyStreams;
 pub use self::kinds::gather_lines::{GATHER_WORKER_BYTES, GatherLinesSpec};

@@ -40,7 +40,7 @@ _NOT_NEEDED = {
     "-append": (0, "a file that differs is copied whole"),
     "-log": (1, "gristmill jobs show tells what a job did"),
     "-strategy": (1, "workers take what is next"),
-    "-blocksperchunk": (1, "files are not cut by blocks"),
+    "-blocksperchunk": (1, "long files are cut in any case"),
     "-tmp": (1, "an atomic copy is made beside its target"),
     "-copybuffersize": (1, "--memory of gristmill cp says how much is read ahead"),
     "-numListstatusThreads": (1, "names are listed while others are copied"),

@@ -1,6 +1,6 @@
 //! How a round is cut into tasks.
 
-use gristmill_tasks::task::{CopyFilesSpec, CopyItem, CopyRules};
+use gristmill_tasks::task::{CopyFilesSpec, CopyItem, CopyRules, CopySource};
 
 /// How long the batches of a round are.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ const FAR: BatchSizes = BatchSizes {
     bytes: 4 * ALONE_BYTES,
 };
 
-/// A longer file has a task of its own.
+/// A longer file has a task of its own, and so has each piece.
 const ALONE_BYTES: u64 = 64 << 20;
 
 /// Cuts a round into tasks.
@@ -47,7 +47,7 @@ pub(super) fn batches(
     let (mut tasks, mut batch, mut bytes) = (Vec::new(), Vec::new(), 0);
     for item in items {
         let more = item.bytes();
-        let is_alone = more > ALONE_BYTES;
+        let is_alone = more > ALONE_BYTES || matches!(item.what, CopySource::Piece(_));
         let is_full = batch.len() == each || bytes + more > sizes.bytes || is_alone;
         if !batch.is_empty() && is_full {
             let items = std::mem::take(&mut batch);
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use gristmill_storage::memory::Memory;
     use gristmill_storage::{LocalDisk as _, OutputStore as _, Stat, Store as _};
-    use gristmill_tasks::task::{CopySource, ExistingFile};
+    use gristmill_tasks::task::ExistingFile;
 
     fn stat(bytes: u64) -> Stat {
         let disk = Memory::with_room_for(1 << 10);

@@ -4,22 +4,26 @@
 //!   listing (a thread) ──rounds of some thousand names──▶ copy tasks ──▶ next round ──▶ extras are removed
 //!   roots.rs    what each source is, and where it goes      rounds.rs   tasks, their reports, what is swept
 //!   listing.rs  names below a source, as they are found     extras.rs   --delete
+//!   pieces.rs   how long files are cut                      cut.rs      files that several tasks copy
 //! ```
 //!
 //! A source names itself, as in rsync: `dir` becomes `DST/dir`, and `dir/` puts what is in it into `DST`. That does not depend on
 //! what is there, so that the same command may be run again. The rules that must hold: a file is there whole or not at all; what
 //! is there already and is equal stays; no more names are held than those of two rounds, and of the directories on the way.
 //!
-//! Each round is a stage by itself. A job that was killed is resumed by comparing: what has its bytes is left.
+//! Each round is a stage by itself. A job that was killed is resumed by comparing: what has its bytes is left. Of a file that was
+//! being copied in pieces, those are left that the history names.
 //!
 //! Decision: docs/decisions/copies.md.
 
 mod atomic;
 mod batches;
+mod cut;
 mod extras;
 mod listing;
 mod manifest;
 mod memory;
+mod pieces;
 mod planned;
 mod roots;
 mod rounds;
@@ -34,7 +38,7 @@ use self::words::Preserve;
 use super::kind::{Described, JobKind};
 use super::mapreduce::wrong_option;
 use super::steps::RunningJob;
-use crate::plan::amount::ByteAmount;
+use crate::plan::amount::{ByteAmount, check_split_size};
 use crate::plan::explain::Explanation;
 use crate::plan::table::{CommandSpec, argument, option, options};
 use gristmill_base::error::{Error, Kind, Result};
@@ -132,6 +136,7 @@ impl Described for CpSpec {
             "runner",
             "on",
             "nodes",
+            "split_size",
             "store_option",
             "no_sync",
         ],
@@ -168,6 +173,7 @@ impl JobKind for CpSpec {
 impl CpSpec {
     /// Copies all to the target, file by file.
     fn copy(&self, job: &mut RunningJob<'_>) -> Result<()> {
+        self.piece_bytes(job)?;
         let selection = self.selection(job)?;
         let roots = roots::roots(job.store(), &self.inputs, &self.output)?;
         self.check_roots(&roots)?;
@@ -247,6 +253,11 @@ impl CpSpec {
         Ok(())
     }
 
+    /// How long the pieces of a file are, if the user says it.
+    fn piece_bytes(&self, job: &RunningJob<'_>) -> Result<Option<u64>> {
+        check_split_size(job.common.split_size)
+    }
+
     fn selection(&self, job: &RunningJob<'_>) -> Result<Selection> {
         Selection::read(
             job.store(),
@@ -309,6 +320,9 @@ impl CpSpec {
             ("SKIPPED_LINKS", totals.skipped_links),
             ("DELETED_FILES", totals.deleted),
             ("COPY_STREAMS", copied.streams),
+            ("CUT_FILES", totals.cut_files),
+            ("COPIED_PIECES", totals.pieces - totals.kept_pieces),
+            ("KEPT_PIECES", totals.kept_pieces),
             ("STORE_COPIES", copied.in_store),
             ("STORE_COPIED_BYTES", copied.in_store_bytes),
             ("STORE_COPIES_UNPROVED", copied.unproved),

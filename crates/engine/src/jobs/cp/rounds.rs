@@ -4,10 +4,12 @@
 //!   listing thread ── a round ──▶ (one waits) ──▶ swept ──▶ tasks: small files in batches ──▶ reports ──▶ names durable
 //! ```
 //!
-//! A round is a stage. What a job that was killed has staged to the names of a round goes before the round begins, as nobody
-//! else writes these files. After it, folders for staged files go that are empty.
+//! A round is a stage; with files that are cut (`cut.rs`) it is several, and one behind each that gives them their names. What a
+//! job that was killed has staged to the names of a round goes before the round begins, as nobody else writes these files, but
+//! for what the job goes on with. After it, folders for staged files go that are empty.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -16,9 +18,11 @@ use std::time::Duration;
 
 use super::CpSpec;
 use super::batches::batches;
+use super::cut::{BegunWave, Cutter, JoinedFiles, KnownPieces, LongFile};
 use super::listing::{CopyRoot, Listed, SourceListing};
 use super::manifest::ManifestWriter;
 use super::memory::CopyMemory;
+use super::pieces::PieceSizes;
 use super::selection::Selection;
 use crate::driver::stage;
 use crate::jobs::steps::RunningJob;
@@ -32,12 +36,12 @@ use gristmill_storage::staged::label;
 use gristmill_storage::stores::Stores;
 use gristmill_tasks::split::asked_at_once;
 use gristmill_tasks::task::{
-    COPY_FAILURES_NAMED, CopyItem, CopyOutcome, CopyReport, CopyRules, CopySource, CopyStreams,
-    InProcess, JobShared, NodeContext, TaskContext,
+    COPY_FAILURES_NAMED, CopyItem, CopyOutcome, CopyPiece, CopyReport, CopyRules, CopySource,
+    CopyStreams, InProcess, JobShared, NodeContext, TaskContext,
 };
 
 /// Names of a round.
-const ROUND_NAMES: usize = 5_000;
+pub(super) const ROUND_NAMES: usize = 5_000;
 
 /// Lines of a dry run that are kept.
 const LINES_MAX: usize = 100_000;
@@ -55,6 +59,10 @@ pub(super) struct CopyTotals {
     pub(super) skipped_links: u64,
     pub(super) deleted: u64,
     pub(super) first_failure: Option<String>,
+    /// Files that several tasks copied, their pieces, and those of them that a job which was killed had copied.
+    pub(super) cut_files: u64,
+    pub(super) pieces: u64,
+    pub(super) kept_pieces: u64,
     /// Something could not be listed: what is missing in the source is not known.
     pub(super) is_part: bool,
     /// Of a dry run, what would be done.
@@ -68,13 +76,27 @@ impl CopyTotals {
             return Err(error);
         }
         self.is_part = true;
-        let text = error.to_string();
+        self.fail_file(error.to_string());
+        Ok(())
+    }
+
+    /// Notes that a file could not be copied.
+    fn fail_file(&mut self, text: String) {
         self.copied.failed += 1;
         if self.copied.failures.len() < COPY_FAILURES_NAMED {
             self.copied.failures.push(text.clone());
         }
         self.first_failure.get_or_insert(text);
-        Ok(())
+    }
+
+    /// Adds what the tasks of a stage did.
+    fn add(&mut self, copied: &[CopyReport]) {
+        for report in copied {
+            self.copied.add(report);
+            if let Some(first) = report.failures.first() {
+                self.first_failure.get_or_insert_with(|| first.clone());
+            }
+        }
     }
 
     pub(super) fn say(&mut self, what: &str, path: &Location) {
@@ -116,7 +138,7 @@ pub(super) fn copy_all(
 ) -> Result<()> {
     let rules = spec.rules(job);
     job.check_worker_memory(rules.worker_bytes)?;
-    let streams = Arc::default();
+    let (streams, known) = (Arc::default(), KnownPieces::of(job.resumed));
     let listing = spec.listing(job.store(), selection);
     let targets = targets_of(job);
     job.writes_to = roots
@@ -135,7 +157,8 @@ pub(super) fn copy_all(
         let list = || list(listing, roots, &send_to(send, &stop));
         begin_in(scope, "list", list)?;
         while let Some(round) = next(job, &rounds)? {
-            let copied = copy_round(job, (spec, &rules), (&targets, &streams), round, totals)?;
+            let places = (&targets, &streams, &known);
+            let copied = copy_round(job, (spec, &rules), places, round, totals)?;
             for report in copied {
                 for file in report.files {
                     if let Some(manifest) = &mut manifest {
@@ -245,10 +268,14 @@ fn context_of(
 /// A local file, which nodes are to see.
 fn input_of(item: &CopyItem) -> Option<InputFile> {
     match &item.what {
-        CopySource::File(stat) if !item.from.is_remote() => Some(InputFile {
-            path: item.from.clone(),
-            stat: *stat,
-        }),
+        CopySource::File(stat) | CopySource::Piece(CopyPiece { stat, .. })
+            if !item.from.is_remote() =>
+        {
+            Some(InputFile {
+                path: item.from.clone(),
+                stat: *stat,
+            })
+        }
         _ => None,
     }
 }
@@ -256,7 +283,7 @@ fn input_of(item: &CopyItem) -> Option<InputFile> {
 fn copy_round(
     job: &mut RunningJob<'_>,
     (spec, rules): (&CpSpec, &CopyRules),
-    (targets, streams): (&Arc<Stores>, &Arc<CopyStreams>),
+    (targets, streams, known): (&Arc<Stores>, &Arc<CopyStreams>, &KnownPieces),
     round: CopyRound,
     totals: &mut CopyTotals,
 ) -> Result<Vec<CopyReport>> {
@@ -269,27 +296,62 @@ fn copy_round(
     }
     let folders = TargetFolders::of(targets, &spec.output, &round.items);
     if !spec.dry_run {
-        folders.sweep()?;
+        folders.sweep(&known.uploads())?;
     }
-    let bytes = round.items.iter().map(CopyItem::bytes).sum();
     let context = context_of(job, spec, (targets, streams), &round.items);
-    let tasks = batches(round.items, *rules, job.workers);
-    let copied = job.run_stage(stage("copy", bytes, tasks), &context, None);
+    let bytes = round.items.iter().map(CopyItem::bytes).sum();
+    let cutter = Cutter {
+        stores: targets,
+        rules,
+        sizes: PieceSizes::of(bytes, job.workers, spec.piece_bytes(job)?),
+        workers: job.workers,
+    };
+    let mut copied = Ok(Vec::new());
+    for wave in cutter.waves(round.items) {
+        copied = copied.and_then(|mut copied| {
+            let begun = cutter.begin(wave, known)?;
+            copied.extend(copy_wave(job, (&cutter, &context), begun, totals)?);
+            Ok(copied)
+        });
+    }
     if !spec.dry_run {
         // Also after a round that went well: a file that failed, or an attempt that was made again, may have left what it
         // staged, and a store may have begun an upload whose reply was lost.
-        let cleared = folders.sweep().and(folders.clear());
+        let cleared = folders.sweep(&BTreeSet::new()).and(folders.clear());
         if copied.is_ok() {
             cleared.and(folders.make_durable())?;
         }
     }
-    let copied = copied?;
-    for report in &copied {
-        totals.copied.add(report);
-        if let Some(first) = report.failures.first() {
-            totals.first_failure.get_or_insert_with(|| first.clone());
-        }
+    copied
+}
+
+/// Copies the files of a wave, and gives those their names that several tasks have copied.
+fn copy_wave(
+    job: &mut RunningJob<'_>,
+    (cutter, context): (&Cutter<'_>, &TaskContext),
+    wave: BegunWave,
+    totals: &mut CopyTotals,
+) -> Result<Vec<CopyReport>> {
+    let pieces = wave.cut.iter().flat_map(LongFile::pieces);
+    let items: Vec<CopyItem> = wave.whole.into_iter().chain(pieces.cloned()).collect();
+    let bytes = items.iter().map(CopyItem::bytes).sum();
+    let tasks = batches(items, *cutter.rules, job.workers);
+    let mut copied = job.run_stage(stage("copy", bytes, tasks), context, None)?;
+    totals.add(&copied);
+    if wave.cut.is_empty() {
+        return Ok(copied);
     }
+    totals.cut_files += wave.cut.len() as u64;
+    let joined = JoinedFiles::of((cutter.stores, cutter.rules), wave.cut, &mut copied)?;
+    totals.pieces += joined.pieces;
+    totals.kept_pieces += joined.kept_pieces;
+    for failure in joined.failures {
+        totals.fail_file(failure);
+    }
+    let tasks = batches(joined.items, *cutter.rules, job.workers);
+    let done = job.run_stage(stage("complete", 0, tasks), context, None)?;
+    totals.add(&done);
+    copied.extend(done);
     Ok(copied)
 }
 
@@ -313,7 +375,7 @@ impl<'a> TargetFolders<'a> {
             match item.what {
                 CopySource::File(_) => own.extend([staged, item.to.clone()]),
                 CopySource::Directory => drop(names.entry(item.to.clone()).or_default()),
-                CopySource::Link(_) => {}
+                CopySource::Link(_) | CopySource::Piece(_) | CopySource::Joined(_) => {}
             }
         }
         TargetFolders {
@@ -323,8 +385,8 @@ impl<'a> TargetFolders<'a> {
         }
     }
 
-    /// Ends what is staged to files of the round.
-    fn sweep(&self) -> Result<()> {
+    /// Ends what is staged to files of the round, but for these.
+    fn sweep(&self, kept: &BTreeSet<(PathBuf, String)>) -> Result<()> {
         let Some(publisher) = self.stores.publisher(self.target) else {
             return Ok(());
         };
@@ -339,7 +401,7 @@ impl<'a> TargetFolders<'a> {
         };
         at_once(&folders, asked_at_once(self.target), |folder| {
             for (path, id) in publisher.uploads(folder.as_typed())? {
-                if is_one(&Location::from(&*path)) {
+                if is_one(&Location::from(&*path)) && !kept.contains(&(path.clone(), id.clone())) {
                     publisher.abort(&path, &id)?;
                 }
             }

@@ -9,11 +9,24 @@ use gristmill_storage::memory::Memory;
 use gristmill_storage::stores::Stores;
 use gristmill_storage::{Caching, LocalDisk as _, OutputStore as _, Store as _};
 
-const FILES: [(&str, &[u8]); 3] = [
+/// It is copied in three pieces.
+static LONG: [u8; 300_000] = long();
+
+static FILES: [(&str, &[u8]); 4] = [
     ("/top/s/a", b"a"),
     ("/top/s/d/b", b"some bytes"),
     ("/top/s/d/_c", b""),
+    ("/top/s/d/long", &LONG),
 ];
+
+const fn long() -> [u8; 300_000] {
+    let (mut bytes, mut at) = ([0; 300_000], 0);
+    while at < bytes.len() {
+        bytes[at] = (at % 251) as u8;
+        at += 1;
+    }
+    bytes
+}
 
 fn disk() -> Memory {
     let disk = Memory::with_room_for(1 << 20);
@@ -39,7 +52,8 @@ fn copied(disk: &Memory, plan: FaultPlan) -> (JobReport, u64) {
         worker: None,
         cluster: None,
     };
-    let job = r#"{"cp": {"inputs": ["/top/s/"], "output": "/top/t", "workers": 1, "memory": "100M", "update": true}}"#;
+    let job = r#"{"cp": {"inputs": ["/top/s/"], "output": "/top/t", "workers": 1, "memory": "100M", "update": true,
+        "split_size": "102400"}}"#;
     let spec = JobSpec::from_json(job).unwrap();
     let report = run(&spec, &environment, &Control::default());
     (report, faulty.calls())
@@ -59,6 +73,7 @@ fn a_file_is_whole_or_not_there_wherever_the_disk_fails() {
     let (report, calls) = copied(&disk(), none);
     assert!(report.error.is_none(), "{:?}", report.error);
     assert!(calls > 20);
+    assert_eq!(report.counters.get("COPIED_PIECES"), Some(&3));
     for from in (0..calls).step_by(3) {
         for to in [from + 1, u64::MAX] {
             let (disk, fault) = (disk(), Fault::Code(28));

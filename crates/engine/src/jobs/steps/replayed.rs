@@ -1,7 +1,7 @@
 //! What a history tells of a dead job: what it went by, and which of its tasks are over.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -24,6 +24,10 @@ pub(in crate::jobs) struct ReplayedHistory {
     pub(in crate::jobs) began: Option<JobBasis>,
     /// The staged output, and the report that went with it, if it was about to be published.
     pub(super) publishing: Option<(FileVersion, Value)>,
+    /// Where relative names of its locations begin.
+    cwd: PathBuf,
+    /// Reports of tasks that uploaded something, of a job that numbers its tasks anew in each stage: as JSON.
+    uploaded: Vec<String>,
     rounds: Vec<Round>,
     /// The round that events belong to.
     current: usize,
@@ -51,6 +55,13 @@ impl ReplayedHistory {
     /// Nothing of its tasks is believed any more; only their attempts' numbers stay given.
     pub(in crate::jobs) fn forget_tasks(&mut self) {
         self.rounds.iter_mut().for_each(|round| round.kept.clear());
+        self.uploaded.clear();
+    }
+
+    /// Reports of tasks that uploaded something, in the order in which these ended, of a job whose tasks have no places in a plan;
+    /// and the directory in which their relative names begin.
+    pub(in crate::jobs) fn uploaded(&self) -> (&[String], &Path) {
+        (&self.uploaded, &self.cwd)
     }
 
     /// The hash of what its own code is, if that was kept.
@@ -110,6 +121,7 @@ impl ReplayedHistory {
 
     fn take(&mut self, event: &Event) {
         match event {
+            Event::JobSubmitted { cwd: Some(cwd), .. } => self.cwd.clone_from(cwd),
             Event::JobBegan(began) if self.began.is_none() => self.began = Some(began.clone()),
             Event::TasksBegan { round } => {
                 self.current = (*round as usize).min(ROUNDS_MAX);
@@ -129,6 +141,9 @@ impl ReplayedHistory {
                 kept: Some(kept),
                 ..
             } => {
+                if let (Checkpoint::Uploaded(report), []) = (&**kept, &*self.rounds) {
+                    self.uploaded.push(report.clone());
+                }
                 let fingerprint = u64::from_str_radix(fingerprint, 16);
                 if let (Some(round), Ok(fingerprint)) =
                     (self.rounds.get_mut(self.current), fingerprint)

@@ -26,6 +26,11 @@ pub(super) fn of_unknown_length(path: &Location, read: u64) -> Error {
         .final_error()
 }
 
+/// The error of a target that files cannot be written to so: it was refused before.
+pub(super) fn takes_no_files(path: &Location) -> Error {
+    Error::bug(OPERATION, "its place takes no files").with_path(path.as_typed())
+}
+
 pub(super) fn not_proved(path: &Location) -> Error {
     let message = "the bytes there are not those that were written";
     Error::new(Kind::Proof, OPERATION, message)

@@ -6,15 +6,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::blocks::{ReadRange, SideBuffers, caching_for, room, write_range};
 use super::errors::{
-    OPERATION, changed, differs, has_name, not_proved, of_unknown_length, special, unusable,
+    OPERATION, changed, differs, has_name, not_proved, of_unknown_length, special, takes_no_files,
+    unusable,
 };
-use super::item::{CopiedFile, CopyItem, CopyOutcome, CopyWay, ExistingFile, PUT_FILE_BYTES};
+use super::item::{
+    CopiedFile, CopyItem, CopyOutcome, CopyWay, ExistingFile, PUT_FILE_BYTES, found_at,
+};
 use super::task::CopyTask;
 use crate::commit::sent_again;
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::input::InputFile;
-use gristmill_storage::io::overlap::{OverlappedWriter, TRANSFER_BYTES};
 use gristmill_storage::io::window::in_order;
 use gristmill_storage::local::attributes::{link_of, make_link, mode_of, set_mode, set_modified};
 use gristmill_storage::local::not_there;
@@ -23,18 +26,11 @@ use gristmill_storage::objects::Upload;
 use gristmill_storage::stores::Stores;
 use gristmill_storage::{Caching, FileKind, Publisher, ReadFile, Stat, WriteFile};
 
-/// A file of a disk that is written past the page cache is as long at least: a program that reads it next may have read a
-/// shorter one from there.
-const LONG_FILE_BYTES: u64 = 64 << 20;
-
-/// Bytes of each of the three buffers that it is written from.
-const LONG_BUFFER_BYTES: usize = 2 << 20;
-
 /// What a stream copies with: one file after another.
 pub(super) struct Copying<'a> {
     pub(super) task: &'a CopyTask<'a>,
     /// One for each side; as long as the longest file so far, at most a transfer.
-    buffers: [Vec<u8>; 2],
+    pub(super) buffers: SideBuffers,
 }
 
 impl<'a> Copying<'a> {
@@ -49,11 +45,9 @@ impl<'a> Copying<'a> {
         &self.task.context.node.store
     }
 
-    fn publisher(&self, to: &Location) -> Result<&'a dyn Publisher> {
+    pub(super) fn publisher(&self, to: &Location) -> Result<&'a dyn Publisher> {
         let publisher = self.targets().publisher(to);
-        publisher.ok_or_else(|| {
-            Error::bug(OPERATION, "its place takes no files").with_path(to.as_typed())
-        })
+        publisher.ok_or_else(|| takes_no_files(to))
     }
 
     /// Fails where the attempt should stop.
@@ -130,7 +124,7 @@ impl<'a> Copying<'a> {
 
     fn file_once(&mut self, item: &CopyItem, listed: &Stat) -> Result<CopiedFile> {
         let input = self.as_it_is(item, listed)?;
-        let there = self.found(&item.to)?;
+        let there = found_at(self.targets(), &item.to)?;
         let is_there = match &there {
             None => false,
             Some(found) if found.kind == FileKind::Directory => {
@@ -208,17 +202,6 @@ impl<'a> Copying<'a> {
         Ok(in_order(file, 0..input.stat.bytes))
     }
 
-    /// Two buffers for files of so many bytes.
-    fn room(&mut self, bytes: u64) {
-        let wanted = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let wanted = wanted.clamp(1, TRANSFER_BYTES);
-        for buffer in &mut self.buffers {
-            if buffer.len() < wanted {
-                buffer.resize(wanted, 0);
-            }
-        }
-    }
-
     /// The CRC of a file's bytes, nothing where nobody had to read them, if another one has the same; else nothing.
     fn same_bytes(
         &mut self,
@@ -241,7 +224,7 @@ impl<'a> Copying<'a> {
             return Ok(is_same.then(|| known.and_then(|object| object.crc)));
         }
         let known = known.and_then(|object| object.crc);
-        self.room(input.stat.bytes);
+        room(&mut self.buffers, input.stat.bytes);
         let file = self.open(&self.task.sources, input)?;
         let other = match known {
             Some(_) => None,
@@ -276,24 +259,13 @@ impl<'a> Copying<'a> {
         Ok(is_same.then_some(Some(crc)))
     }
 
-    /// What has the name of a file: of a store, where a file may have the name of a directory, another file.
-    fn found(&self, to: &Location) -> Result<Option<Stat>> {
-        match self.targets().pins_versions(to) {
-            true => {
-                let object = self.publisher(to)?.head(to.as_typed())?;
-                Ok(object.map(|object| object.stat()))
-            }
-            false => self.targets().stat(to),
-        }
-    }
-
     /// Writes a short file by one request, if its place is a store; gives the CRC of its bytes.
     fn put(&mut self, input: &InputFile, to: &Location) -> Result<Option<u32>> {
         let bytes = input.stat.bytes;
         if bytes > PUT_FILE_BYTES || !self.targets().pins_versions(to) {
             return Ok(None);
         }
-        self.room(bytes);
+        room(&mut self.buffers, bytes);
         let file = self.open(&self.task.sources, input)?;
         let [buffer, _] = &mut self.buffers;
         let read = file.read_at(buffer, 0)?;
@@ -323,22 +295,14 @@ impl<'a> Copying<'a> {
     fn write(&mut self, input: &InputFile, to: &Location) -> Result<Upload> {
         let bytes = input.stat.bytes;
         let file = self.open(&self.task.sources, input)?;
-        let is_long = to.local().is_some() && bytes >= LONG_FILE_BYTES;
-        let caching = match is_long {
-            true => Caching::Direct,
-            false => Caching::Cached,
-        };
-        let out: Arc<dyn WriteFile> = Arc::from(self.targets().create(to, bytes, caching)?);
+        let out = self.targets().create(to, bytes, caching_for(to, bytes))?;
+        let out: Arc<dyn WriteFile> = Arc::from(out);
         if let Some(sending) = self.task.sending(to, bytes) {
             out.send_by(sending);
         }
-        let (written, crc) = match is_long {
-            true => self.write_long(&*file, &out)?,
-            false => {
-                self.room(bytes);
-                self.write_blocks(&*file, &*out)?
-            }
-        };
+        let whole = ReadRange::whole(&*file);
+        let copying = (self.task, &mut self.buffers);
+        let (written, crc) = write_range(copying, &whole, (to, bytes), &out)?;
         if written != bytes {
             return Err(self.other_length(input, written));
         }
@@ -351,44 +315,8 @@ impl<'a> Copying<'a> {
         Err(not_proved(to))
     }
 
-    /// Writes block after block; gives the bytes read, and their CRC.
-    fn write_blocks(&mut self, file: &dyn ReadFile, out: &dyn WriteFile) -> Result<(u64, u32)> {
-        let [buffer, _] = &mut self.buffers;
-        let (mut crc, mut offset) = (crc32fast::Hasher::new(), 0);
-        loop {
-            let read = file.read_at(buffer, offset)?;
-            let data = buffer.get(..read).unwrap_or_default();
-            crc.update(data);
-            out.write_at(data, offset)?;
-            offset += read as u64;
-            self.task.passed(read, read as u64)?;
-            if read < buffer.len() {
-                return Ok((offset, crc.finalize()));
-            }
-        }
-    }
-
-    /// The same of a long file of a disk: a thread writes behind the reads, past the page cache.
-    fn write_long(&mut self, file: &dyn ReadFile, out: &Arc<dyn WriteFile>) -> Result<(u64, u32)> {
-        self.buffers = Default::default();
-        OverlappedWriter::run(&mut Vec::new(), LONG_BUFFER_BYTES, |writer| {
-            writer.begin(Arc::clone(out), 0)?;
-            let (mut crc, mut offset) = (crc32fast::Hasher::new(), 0);
-            loop {
-                let read = file.read_at(writer.room(1)?, offset)?;
-                if read == 0 {
-                    return Ok((offset, crc.finalize()));
-                }
-                writer.advance(read);
-                crc.update(writer.latest(read));
-                offset += read as u64;
-                self.task.passed(read, read as u64)?;
-            }
-        })
-    }
-
     /// The error of a file that has more or fewer bytes than it says: it changed, or is one that does not know its length.
-    fn other_length(&self, input: &InputFile, read: u64) -> Error {
+    pub(super) fn other_length(&self, input: &InputFile, read: u64) -> Error {
         match self.task.sources.stat(&input.path) {
             Ok(Some(stat)) if stat == input.stat => of_unknown_length(&input.path, read),
             _ => changed(&input.path),
@@ -396,17 +324,12 @@ impl<'a> Copying<'a> {
     }
 
     /// Fails where what was read is another file by now, or the attempt should stop.
-    fn check_unchanged(&self, input: &InputFile) -> Result<()> {
-        if !self.task.sources.pins_versions(&input.path)
-            && self.task.sources.stat(&input.path)? != Some(input.stat)
-        {
-            return Err(changed(&input.path));
-        }
-        self.task.attempt.progress(0)
+    pub(super) fn check_unchanged(&self, input: &InputFile) -> Result<()> {
+        self.task.check_unchanged(input)
     }
 
     /// Makes a file seen that is whole, if what was read is still the file that was opened.
-    fn publish(&self, input: &InputFile, upload: &Upload) -> Result<()> {
+    pub(super) fn publish(&self, input: &InputFile, upload: &Upload) -> Result<()> {
         self.check_unchanged(input)?;
         let (publisher, path) = (self.publisher(&upload.path)?, upload.path.as_typed());
         publisher.complete(upload)?;
@@ -417,7 +340,7 @@ impl<'a> Copying<'a> {
     }
 
     /// Gives a file what else is to be as it was: between local places.
-    fn keep_attributes(&self, input: &InputFile, to: &Location) -> Result<()> {
+    pub(super) fn keep_attributes(&self, input: &InputFile, to: &Location) -> Result<()> {
         let (Some(from), Some(to)) = (input.path.local(), to.local()) else {
             return Ok(());
         };
@@ -431,12 +354,12 @@ impl<'a> Copying<'a> {
     }
 
     /// Reads what was written.
-    fn verify(&mut self, to: &Location, written: (u64, u32)) -> Result<()> {
+    pub(super) fn verify(&mut self, to: &Location, written: (u64, u32)) -> Result<()> {
         let stat = self.targets().stat(to)?;
         let stat = stat.ok_or_else(|| not_there(OPERATION, to.as_typed()))?;
         let path = to.clone();
         let file = self.open(self.targets(), &InputFile { path, stat })?;
-        self.room(written.0);
+        room(&mut self.buffers, written.0);
         let [buffer, _] = &mut self.buffers;
         let (mut crc, mut offset) = (crc32fast::Hasher::new(), 0);
         loop {
@@ -455,7 +378,7 @@ impl<'a> Copying<'a> {
     }
 }
 
-fn copied(
+pub(super) fn copied(
     item: &CopyItem,
     input: &InputFile,
     outcome: CopyOutcome,

@@ -15,7 +15,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::file::Copying;
-use super::item::{CopiedFile, CopyItem, CopyOutcome, CopyRules, CopySource, CopyWay};
+use super::item::{
+    CopiedFile, CopiedPiece, CopyItem, CopyOutcome, CopyPiece, CopyRules, CopySource, CopyWay,
+    FailedPiece,
+};
 use super::streams::{StreamKind, TaskStreams};
 use super::task::CopyTask;
 use crate::task::input::name_of;
@@ -24,6 +27,7 @@ use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::io::at_once::at_once;
 use gristmill_storage::io::overlap::TRANSFER_BYTES;
 use gristmill_storage::io::window::SHARE_BYTES_MAX;
+use gristmill_storage::objects::Upload;
 
 /// Failures that a report names; others are counted.
 pub const COPY_FAILURES_NAMED: usize = 20;
@@ -88,6 +92,10 @@ pub struct CopyReport {
     pub streams: u64,
     /// Each file, where the rules ask for that.
     pub files: Vec<CopiedFile>,
+    /// Pieces of files that several tasks copy: who joins them counts the files.
+    pub pieces: Vec<CopiedPiece>,
+    /// Those that could not be copied.
+    pub failed_pieces: Vec<FailedPiece>,
 }
 
 impl CopyReport {
@@ -149,6 +157,8 @@ enum Done {
     File(CopiedFile),
     Directory,
     Link,
+    Piece(CopiedPiece),
+    FailedPiece(FailedPiece),
     Failed(Error),
 }
 
@@ -208,11 +218,19 @@ impl CopyFilesSpec {
             CopySource::File(found) => copying.file(item, found).map(Done::File),
             CopySource::Directory => copying.directory(item).map(|()| Done::Directory),
             CopySource::Link(leads_to) => copying.link(item, leads_to).map(|()| Done::Link),
+            CopySource::Piece(piece) => copying.piece(item, piece).map(Done::Piece),
+            CopySource::Joined(joined) => copying.joined(item, joined).map(Done::File),
         };
         match done.map_err(|error| copying.blocked(item, error)) {
             Err(error) if self.rules.ignore_failures && error.kind() != Kind::Cancelled => {
                 copying.check_stop()?; // a store that stopped waiting says so in its own words
-                Ok(Done::Failed(error))
+                Ok(match item.what {
+                    CopySource::Piece(_) => Done::FailedPiece(FailedPiece {
+                        to: item.to.clone(),
+                        error: error.to_string(),
+                    }),
+                    _ => Done::Failed(error),
+                })
             }
             done => done,
         }
@@ -223,6 +241,8 @@ impl CopyFilesSpec {
             Done::File(file) => report.count(file, self.rules.names_files),
             Done::Directory => report.directories += 1,
             Done::Link => report.links += 1,
+            Done::Piece(piece) => report.pieces.push(piece),
+            Done::FailedPiece(failed) => report.failed_pieces.push(failed),
             Done::Failed(error) => report.fail(&error),
         }
     }
@@ -257,7 +277,17 @@ impl TaskKind for CopyFilesSpec {
     fn input(&self, _context: &TaskContext) -> String {
         match &*self.items {
             [] => "nothing".to_owned(),
-            [one] => name_of(&one.from),
+            [one] => match &one.what {
+                CopySource::Piece(CopyPiece { range, .. }) => {
+                    format!(
+                        "{}, bytes {} to {}",
+                        name_of(&one.from),
+                        range.start,
+                        range.end
+                    )
+                }
+                _ => name_of(&one.from),
+            },
             [first, ..] => format!(
                 "{} files from {} on",
                 self.items.len(),
@@ -282,5 +312,10 @@ impl TaskKind for CopyFilesSpec {
 
     fn writes_apart(&self) -> bool {
         false
+    }
+
+    /// Those of pieces: so the history has them, and a job that is resumed writes only what is missing.
+    fn uploads(report: &CopyReport) -> Vec<&Upload> {
+        report.pieces.iter().map(|piece| &piece.upload).collect()
     }
 }

@@ -1,14 +1,16 @@
 //! What a copy task is told of each file, and what it says of it.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use gristmill_base::error::Result;
 use gristmill_storage::io::overlap::TRANSFER_BYTES;
 use gristmill_storage::location::Location;
-use gristmill_storage::objects::StoreCopies;
+use gristmill_storage::objects::{StoreCopies, Upload};
 use gristmill_storage::stores::Stores;
-use gristmill_storage::{Publisher, Stat};
+use gristmill_storage::{CutFile, Publisher, Stat};
 
 /// A file that is written to a store by one request is no longer than this.
 pub const PUT_FILE_BYTES: u64 = TRANSFER_BYTES as u64;
@@ -34,7 +36,8 @@ impl CopyItem {
     pub fn bytes(&self) -> u64 {
         match &self.what {
             CopySource::File(found) => found.bytes,
-            CopySource::Directory | CopySource::Link(_) => 0,
+            CopySource::Piece(piece) => piece.range.end - piece.range.start,
+            CopySource::Directory | CopySource::Link(_) | CopySource::Joined(_) => 0,
         }
     }
 }
@@ -48,6 +51,58 @@ pub enum CopySource {
     Directory,
     /// A link, which leads to this.
     Link(#[serde(with = "gristmill_base::names")] PathBuf),
+    /// A piece of a file that several tasks copy.
+    Piece(CopyPiece),
+    /// All pieces of such a file, which are written.
+    Joined(JoinedPieces),
+}
+
+/// A piece of a file that several tasks copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyPiece {
+    /// The whole file, as it was when it was cut.
+    pub stat: Stat,
+    /// What is written.
+    pub file: CutFile,
+    /// Which of its bytes.
+    pub range: Range<u64>,
+    /// Its CRC-32 and its parts, if a job that was killed has reported them.
+    pub known: Option<Upload>,
+}
+
+/// A file whose pieces are all written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JoinedPieces {
+    /// The file that was read, as it was when it was cut.
+    pub stat: Stat,
+    /// What makes it seen.
+    pub upload: Upload,
+    /// It takes the place of another one.
+    pub replaces: bool,
+}
+
+/// A piece that was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopiedPiece {
+    /// The file that was read.
+    pub from: Location,
+    /// The same, as it was.
+    pub stat: Stat,
+    /// Which of its bytes.
+    pub range: Range<u64>,
+    /// What was written: the parts of the piece alone.
+    pub upload: Upload,
+    /// A job that was killed had written it.
+    pub is_kept: bool,
+}
+
+/// A piece that could not be written, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedPiece {
+    /// The file that it is a piece of.
+    pub to: Location,
+    /// What was wrong.
+    pub error: String,
 }
 
 /// What is done about a file that is there already, and has other bytes.
@@ -101,6 +156,20 @@ impl CopyRules {
             return None;
         }
         stores.copier(from, to)
+    }
+}
+
+/// What has the name of a file: of a store, where a file may have the name of a directory, another file.
+///
+/// # Errors
+/// The place cannot be reached.
+pub fn found_at(stores: &Stores, to: &Location) -> Result<Option<Stat>> {
+    match stores.publisher(to).filter(|_| stores.pins_versions(to)) {
+        Some(publisher) => {
+            let object = publisher.head(to.as_typed())?;
+            Ok(object.map(|object| object.stat()))
+        }
+        None => stores.stat(to),
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::errors::changed;
 use super::item::CopyRules;
 use super::pace::CopyPace;
 use crate::task::{TaskAttempt, TaskContext};
 use gristmill_base::error::Result;
+use gristmill_storage::input::InputFile;
 use gristmill_storage::location::Location;
 use gristmill_storage::objects::part_uploader::PartUploader;
 use gristmill_storage::stores::Stores;
@@ -44,6 +46,16 @@ impl<'a> CopyTask<'a> {
         self.attempt.progress(counted)?;
         let stop = &self.sources.requests().stop;
         self.pace.wait(read, (self.attempt, stop))
+    }
+
+    /// Fails where a file is another one by now, or the attempt should stop. Of a store no other version is read.
+    pub(super) fn check_unchanged(&self, input: &InputFile) -> Result<()> {
+        if !self.sources.pins_versions(&input.path)
+            && self.sources.stat(&input.path)? != Some(input.stat)
+        {
+            return Err(changed(&input.path));
+        }
+        self.attempt.progress(0)
     }
 
     /// How parts of files are sent. A file whose parts are longer is the only one of its task.
