@@ -381,7 +381,7 @@ def test_options_are_named_as_on_the_command_line(
 
 def test_nothing_is_served_without_the_token(spill: Path) -> None:
     with one_agent(spill) as hello:
-        (folder,) = hello["place"]["folders"]
+        _, folder = hello["place"]["folders"]
         Path(folder, "run-00000-0-0000").write_bytes(b"0123456789")
         Path(folder, "secret").write_bytes(b"secret")
 
@@ -395,7 +395,7 @@ def test_nothing_is_served_without_the_token(spill: Path) -> None:
             finally:
                 connection.close()
 
-        run = "/runs/0/run-00000-0-0000"
+        run = "/runs/1/run-00000-0-0000"
         for token in (None, "", "Secret", "secret2"):
             assert ask(run, token, range="bytes=0-3")[0] == 401
             assert ask("/events?after=0", token)[0] == 401
@@ -403,17 +403,20 @@ def test_nothing_is_served_without_the_token(spill: Path) -> None:
         assert ask(run, "secret", range="bytes=2-3") == (206, b"23")
         assert ask(run, "secret", range="bytes=2-99") == (206, b"23456789")
         assert ask(run, "secret", range="bytes=20-99")[0] == 416
-        for path in ("0/secret", "0/lock", "0/..%2fsecret", "0/run-%2f..%2f..%2fsecret", "1/run-1"):
+        for path in (
+            *("1/secret", "1/lock", "1/..%2fsecret", "1/run-%2f..%2f..%2fsecret"),
+            *("0/run-1", "0/..%2fsecret", "2/run-1"),
+        ):
             assert ask(f"/runs/{path}", "secret", range="bytes=0-3")[0] == 404, path
 
 
 def test_two_thousand_connect_at_once_and_none_is_refused(spill: Path) -> None:
     with one_agent(spill) as hello:
-        (folder,) = hello["place"]["folders"]
+        _, folder = hello["place"]["folders"]
         Path(folder, "run-00000-0-0000").write_bytes(b"0123456789")
         host, _, port = hello["place"]["address"].rpartition(":")
         request = (
-            "GET /runs/0/run-00000-0-0000 HTTP/1.1\r\nhost: agent\r\nrange: bytes=2-3\r\n"
+            "GET /runs/1/run-00000-0-0000 HTTP/1.1\r\nhost: agent\r\nrange: bytes=2-3\r\n"
             "authorization: Bearer secret\r\nconnection: close\r\n\r\n"
         )
 
@@ -440,7 +443,7 @@ def test_two_thousand_connect_at_once_and_none_is_refused(spill: Path) -> None:
 
 def test_hundreds_read_from_an_agent_at_once(spill: Path) -> None:
     with one_agent(spill) as hello:
-        (folder,) = hello["place"]["folders"]
+        _, folder = hello["place"]["folders"]
         content = random.Random(7).randbytes(1_000_000)
         Path(folder, "run-00000-0-0000").write_bytes(content)
 
@@ -448,7 +451,7 @@ def test_hundreds_read_from_an_agent_at_once(spill: Path) -> None:
             connection = http.client.HTTPConnection(hello["place"]["address"], timeout=60)
             first = number * 1000
             headers = {"authorization": "Bearer secret", "range": f"bytes={first}-{first + 999}"}
-            connection.request("GET", "/runs/0/run-00000-0-0000", headers=headers)
+            connection.request("GET", "/runs/1/run-00000-0-0000", headers=headers)
             answer = connection.getresponse().read()
             connection.close()
             return answer == content[first : first + 1000]

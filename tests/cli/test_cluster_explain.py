@@ -18,12 +18,17 @@ def test_a_job_is_explained_with_the_workers_and_memory_of_the_cluster(
     assert (plan["runner"], plan["nodes"], plan["workers"]) == ("agents", 2, 4)
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert 100_000_000 < plan["memory_bytes"] < total
-    assert plan["mode"] == "runs"
-    assert plan["reason"].startswith("nodes share no memory")
+    assert plan["mode"] == "memory"
+    assert plan["reason"].startswith("sorted runs stay in the memory of the nodes")
     held = {one["name"]: one["bytes"] for one in plan["reservations"]}
     assert 2_000_000 < held["agents with nothing to do"] < 100_000_000
-    output, runs = plan["disks"]
+    assert held["runs in memory"] > 60_000_000
+    (output,) = plan["disks"]
     assert output["free"] > 0
+    little = report("explain", *job, "--memory", "70M")
+    assert little["mode"] == "runs"
+    assert little["reason"].endswith("more than the budget has")
+    _, runs = little["disks"]
     assert (runs["path"], runs["free"]) == ("spill directories of the nodes", None)
     assert plan["rates"] is plan["floor_s"] is None
     page = run("explain", *job).stdout

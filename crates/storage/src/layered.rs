@@ -12,7 +12,8 @@ use super::forward::forward;
 use super::memory::Memory;
 use super::mounts::SharedMount;
 use super::{
-    Caching, LocalDisk, Lock, Locked, MissingLock, OutputStore, ReadFile, Stat, Store, WriteFile,
+    Caching, ListingEntry, LocalDisk, Lock, Locked, MissingLock, OutputStore, ReadFile, Stat,
+    Store, WriteFile,
 };
 use gristmill_base::error::Result;
 
@@ -45,6 +46,22 @@ impl Layered {
         Layered { memory, below }
     }
 
+    /// Lets the directory in memory hold so many bytes from now on. What lies there stays.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gristmill_storage::{Caching, OutputStore, memory::Memory};
+    /// use gristmill_storage::layered::Layered;
+    /// let store = Layered::new(Arc::new(Memory::with_room_for(0)), 0);
+    /// let create = || store.create("memory:/a".as_ref(), 5, Caching::Cached);
+    /// assert!(create().is_err());
+    /// store.set_limit(5);
+    /// assert!(create().is_ok());
+    /// ```
+    pub fn set_limit(&self, bytes: u64) {
+        self.memory.set_limit(bytes);
+    }
+
     fn of(&self, path: &Path) -> &dyn LocalDisk {
         if path.starts_with(MEMORY_PLACE) {
             &self.memory
@@ -58,9 +75,15 @@ impl Store for Layered {
     forward! { self, path => self.of(path);
         stat() -> Result<Option<Stat>>;
         list() -> Result<Vec<PathBuf>>;
+        list_each(each: &mut dyn FnMut(ListingEntry) -> Result<()>) -> Result<()>;
+        open_found(found: &Stat, caching: Caching) -> Result<Box<dyn ReadFile>>;
         open(caching: Caching) -> Result<Box<dyn ReadFile>>;
         is_remote() -> bool;
         check_readable() -> Result<()>;
+    }
+
+    fn pins_versions(&self) -> bool {
+        self.below.pins_versions()
     }
 }
 
@@ -82,6 +105,7 @@ impl LocalDisk for Layered {
         resolve() -> Result<PathBuf>;
         exchange(other: &Path) -> Result<bool>;
         remove() -> Result<()>;
+        remove_if_empty() -> Result<()>;
         remove_all_but(kept: &str) -> Result<()>;
         sync_directory() -> Result<()>;
         discard(range: Range<u64>) -> Result<()>;

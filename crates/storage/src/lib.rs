@@ -48,6 +48,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use self::hdfs::HadoopFileSystem;
@@ -364,6 +365,21 @@ pub trait PieceStore: Send + Sync + Debug {
 pub trait ReadFile: Send + Sync + Debug {
     /// Reads into all of `buffer` from `offset` on; less only where the file ends. Returns the bytes read.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize>;
+
+    /// A range of the file without a copy, where the store has it in memory; less only where the file ends.
+    ///
+    /// ```
+    /// use gristmill_storage::{Caching, OutputStore, Store, memory::Memory};
+    /// let store = Memory::with_room_for(10);
+    /// store.create("/a".as_ref(), 3, Caching::Cached)?.write_at(b"abc", 0)?;
+    /// let held = store.open("/a".as_ref(), Caching::Cached)?.held(1..9).unwrap();
+    /// store.create("/a".as_ref(), 3, Caching::Cached)?.write_at(b"xyz", 0)?;
+    /// assert_eq!(held, "bc");
+    /// # Ok::<(), gristmill_base::Error>(())
+    /// ```
+    fn held(&self, _range: Range<u64>) -> Option<Bytes> {
+        None
+    }
 
     /// The descriptor to map the file by, where the store has such a thing.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;

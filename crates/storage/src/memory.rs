@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use bytes::Bytes;
 
 use super::io::direct::whole_blocks;
 use super::local::not_there;
@@ -16,13 +19,16 @@ use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::sync::lock;
 use gristmill_base::sys::pages::Pages;
 
-type Bytes = Arc<RwLock<MemoryContent>>;
+type SharedContent = Arc<RwLock<MemoryContent>>;
 
-/// What a file holds: in pages of its own, since runs of gigabytes lie here when memory is large.
+/// What a file holds: in pages of its own, since runs of gigabytes lie here when memory is large. Who was given some of it without
+/// a copy holds all of it: it is not changed until then.
 #[derive(Debug, Default)]
 struct MemoryContent {
-    pages: Pages<u8>,
+    pages: Arc<Pages<u8>>,
     len: usize,
+    /// What is to be given back once nobody holds it.
+    spent: Vec<Range<usize>>,
 }
 
 impl MemoryContent {
@@ -38,18 +44,52 @@ impl MemoryContent {
             } else {
                 len.max(2 * self.pages.len())
             };
-            let mut pages = Pages::zeroed(room)?;
-            pages[..self.len].copy_from_slice(self.bytes());
-            self.pages = pages;
+            self.move_to(room)?;
         }
         self.len = self.len.max(len);
         Ok(())
+    }
+
+    fn move_to(&mut self, room: usize) -> Result<()> {
+        let mut pages = Pages::zeroed_small(room)?;
+        pages[..self.len].copy_from_slice(self.bytes());
+        self.pages = pages.into();
+        Ok(())
+    }
+
+    /// The pages, to be changed: other ones with the same in them, if somebody holds these.
+    fn own_pages(&mut self) -> Result<&mut Pages<u8>> {
+        if Arc::get_mut(&mut self.pages).is_none() {
+            self.move_to(self.pages.len())?;
+        }
+        Arc::get_mut(&mut self.pages)
+            .ok_or_else(|| Error::bug("write a file in memory", "another reader has its pages"))
+    }
+
+    /// Gives back whole blocks, and those before that somebody held.
+    fn discard(&mut self, range: Range<usize>) {
+        self.spent.push(range);
+        if let Some(pages) = Arc::get_mut(&mut self.pages) {
+            self.spent.drain(..).for_each(|range| pages.discard(range));
+        }
+    }
+}
+
+/// A range of a file, held without a copy.
+struct HeldRange {
+    pages: Arc<Pages<u8>>,
+    range: Range<usize>,
+}
+
+impl AsRef<[u8]> for HeldRange {
+    fn as_ref(&self) -> &[u8] {
+        &self.pages[self.range.clone()]
     }
 }
 
 #[derive(Debug, Clone)]
 enum MemoryEntry {
-    File(Bytes),
+    File(SharedContent),
     Directory,
 }
 
@@ -66,7 +106,7 @@ enum MemoryEntry {
 #[derive(Debug, Clone)]
 pub struct Memory {
     nodes: Arc<Mutex<BTreeMap<PathBuf, MemoryEntry>>>,
-    limit_bytes: u64,
+    limit_bytes: Arc<AtomicU64>,
 }
 
 impl Memory {
@@ -74,8 +114,17 @@ impl Memory {
     pub fn with_room_for(limit_bytes: u64) -> Self {
         Memory {
             nodes: Arc::default(),
-            limit_bytes,
+            limit_bytes: Arc::new(limit_bytes.into()),
         }
+    }
+
+    /// Refuses files beyond so many bytes in all from now on. What is there stays.
+    pub fn set_limit(&self, bytes: u64) {
+        self.limit_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    fn limit_bytes(&self) -> u64 {
+        self.limit_bytes.load(Ordering::Relaxed)
     }
 
     /// What a file holds, or `None` where there is no file.
@@ -131,11 +180,16 @@ impl Memory {
     }
 }
 
-fn seen(bytes: &Bytes) -> RwLockReadGuard<'_, MemoryContent> {
+fn no_space(path: &Path) -> Error {
+    let what = "reserve space for the output";
+    Error::new(Kind::DiskFull, what, "no space left").with_path(path)
+}
+
+fn seen(bytes: &SharedContent) -> RwLockReadGuard<'_, MemoryContent> {
     bytes.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn held(bytes: &Bytes) -> RwLockWriteGuard<'_, MemoryContent> {
+fn held(bytes: &SharedContent) -> RwLockWriteGuard<'_, MemoryContent> {
     bytes.write().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -187,18 +241,15 @@ impl OutputStore for Memory {
                         .with_path(path),
                 );
             }
-            None => Bytes::default(),
+            None => SharedContent::default(),
         };
         let more = bytes.saturating_sub(seen(&file).len as u64);
-        if Self::used_bytes(&nodes) + more > self.limit_bytes {
-            return Err(Error::new(
-                Kind::DiskFull,
-                "reserve space for the output",
-                "no space left",
-            )
-            .with_path(path));
+        if Self::used_bytes(&nodes) + more > self.limit_bytes() {
+            return Err(no_space(path));
         }
-        held(&file).grow(bytes as usize)?;
+        // A system that gives no more has no space left, whatever the limit.
+        let grown = held(&file).grow(bytes as usize);
+        grown.map_err(|error| no_space(path).with("cause", error))?;
         nodes.insert(path.to_owned(), MemoryEntry::File(file.clone()));
         Ok(Box::new(MemoryFile { bytes: file }))
     }
@@ -248,13 +299,13 @@ impl LocalDisk for Memory {
         let blocks = whole_blocks(range);
         let end = blocks.end.min(bytes.len as u64) as usize;
         let start = blocks.start.min(end as u64) as usize;
-        bytes.pages.discard(start..end);
+        bytes.discard(start..end);
         Ok(())
     }
 
     fn free_bytes(&self, _path: &Path) -> Result<Option<u64>> {
         let used = Self::used_bytes(&self.nodes());
-        Ok(Some(self.limit_bytes.saturating_sub(used)))
+        Ok(Some(self.limit_bytes().saturating_sub(used)))
     }
 
     fn create_locked(&self, directory: &Path) -> Result<Box<dyn Lock>> {
@@ -283,7 +334,7 @@ impl Lock for NoLock {}
 
 #[derive(Debug)]
 struct MemoryFile {
-    bytes: Bytes,
+    bytes: SharedContent,
 }
 
 impl ReadFile for MemoryFile {
@@ -293,6 +344,14 @@ impl ReadFile for MemoryFile {
         let count = from.len().min(buffer.len());
         buffer[..count].copy_from_slice(&from[..count]);
         Ok(count)
+    }
+
+    fn held(&self, range: Range<u64>) -> Option<Bytes> {
+        let content = seen(&self.bytes);
+        let end = content.len.min(range.end as usize);
+        let range = (range.start as usize).min(end)..end;
+        let pages = Arc::clone(&content.pages);
+        Some(Bytes::from_owner(HeldRange { pages, range }))
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
@@ -305,7 +364,7 @@ impl WriteFile for MemoryFile {
         let mut bytes = held(&self.bytes);
         let end = offset as usize + data.len();
         bytes.grow(end)?;
-        bytes.pages[offset as usize..end].copy_from_slice(data);
+        bytes.own_pages()?[offset as usize..end].copy_from_slice(data);
         Ok(())
     }
 
@@ -313,12 +372,47 @@ impl WriteFile for MemoryFile {
         let mut content = held(&self.bytes);
         let len = content.len.min(bytes as usize);
         let end = content.len;
-        content.pages[len..end].fill(0);
+        content.own_pages()?[len..end].fill(0);
         content.len = len;
         Ok(())
     }
 
     fn sync(&self) -> Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is sent to another machine is not changed under way; when it is sent, the memory is free.
+    #[test]
+    fn what_is_held_stays_and_is_given_back_later() {
+        let (store, path) = (Memory::with_room_for(1 << 20), Path::new("/run"));
+        let file = store.create(path, 12_288, Caching::Cached).unwrap();
+        file.write_at(&[7; 12_288], 0).unwrap();
+        let held = store.open(path, Caching::Cached).unwrap().held(0..8192);
+        store.discard(path, 0..4096).unwrap();
+        assert!(held.as_ref().is_some_and(|held| **held == [7; 8192]));
+        drop(held);
+        store.discard(path, 4096..8192).unwrap();
+        let after = store.bytes_of(path).unwrap();
+        assert_eq!(
+            (&after[..8192], &after[8192..]),
+            (&[0; 8192][..], &[7; 4096][..])
+        );
+    }
+
+    #[test]
+    fn a_limit_that_becomes_less_leaves_what_is_there() {
+        let (store, path) = (Memory::with_room_for(10), Path::new("/run"));
+        store.create(path, 8, Caching::Cached).unwrap();
+        store.set_limit(5);
+        assert_eq!(store.free_bytes(path).unwrap(), Some(0));
+        let error = store
+            .create("/other".as_ref(), 1, Caching::Cached)
+            .unwrap_err();
+        assert_eq!((error.kind(), store.paths().len()), (Kind::DiskFull, 1));
     }
 }

@@ -209,6 +209,13 @@ pub struct Reservation {
     bytes: u64,
 }
 
+impl Reservation {
+    /// How much it is.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
 impl Drop for Reservation {
     fn drop(&mut self) {
         let mut ledger = self.budget.lock();

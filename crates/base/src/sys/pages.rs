@@ -116,6 +116,18 @@ impl<T: Plain> Pages<T> {
         let start = start.cast();
         Ok(Pages { start, len })
     }
+
+    /// The same in pages of the usual size, for what is written and read from one end to the other: there huge ones gain
+    /// nothing, and where a virtual machine has given free ones back to its host, they cost more
+    /// (docs/decisions/runs-in-node-memory.md).
+    pub fn zeroed_small(len: usize) -> Result<Self> {
+        let bytes = len * size_of::<T>();
+        if bytes == 0 {
+            return Pages::zeroed(len);
+        }
+        let start = anonymous(bytes, libc::PROT_READ | libc::PROT_WRITE, 0)?.cast();
+        Ok(Pages { start, len })
+    }
 }
 
 /// The bytes of values, to be read and written: any bytes are values.

@@ -10,6 +10,7 @@ pub mod explain;
 pub mod files;
 pub mod format;
 pub mod mapreduce;
+pub mod node_runs;
 pub mod shuffle;
 pub mod sort;
 pub mod spill;

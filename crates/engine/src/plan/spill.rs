@@ -53,6 +53,13 @@ const SOURCE_STATE_BYTES: u64 = 8 << 10;
 /// Memory for the buffers of a merge of runs that are in memory.
 const MEMORY_MERGE_BYTES: u64 = 48 << 20;
 
+/// The same of runs in the memory of nodes, whose segments come in small pieces; and what a task sorts at once there. A worker
+/// touches little memory, and the same again: to touch some for the first time may take longer than to sort what lies in it.
+const NODE_MERGE_BYTES: u64 = 32 << 20;
+const NODE_BUFFER_BYTES: u64 = 1 << 20;
+const NODE_TASK_BYTES: u64 = 32 << 20;
+const NODE_TASKS: u64 = 64;
+
 /// The numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryLayout {
@@ -70,6 +77,8 @@ pub struct MemoryLayout {
     most_merge_bytes: u64,
     /// Runs that a merge may have open.
     most_runs: usize,
+    /// Memory beside that of the workers, on all nodes of a cluster, where runs stay; none where they go to disks.
+    pub node_runs_bytes: u64,
 }
 
 impl MemoryLayout {
@@ -148,6 +157,7 @@ impl MemoryLayout {
             merge_bytes: own_bytes,
             most_merge_bytes: u64::MAX,
             most_runs: RUNS_MAX,
+            node_runs_bytes: 0,
         })
     }
 
@@ -205,6 +215,17 @@ impl MemoryLayout {
         }
     }
 
+    /// The same for runs that stay in the memory of nodes, which have so much for them beside the workers.
+    #[must_use]
+    pub fn with_runs_on_nodes(self, bytes: u64) -> Self {
+        MemoryLayout {
+            node_runs_bytes: bytes,
+            most_merge_bytes: NODE_MERGE_BYTES,
+            buffer_bytes: self.buffer_bytes.min(NODE_BUFFER_BYTES as usize),
+            ..self
+        }
+    }
+
     /// Bytes of typical records that a worker sorts at once.
     pub fn record_room(&self) -> u64 {
         let each = u128::from(self.typical_bytes + ENTRY_BYTES);
@@ -231,6 +252,11 @@ impl MemoryLayout {
     /// # Ok::<(), gristmill_engine::Error>(())
     /// ```
     pub fn task_bytes_of(&self, input_bytes: u64) -> u64 {
+        if self.node_runs_bytes > 0 {
+            return self
+                .task_bytes()
+                .min(NODE_TASK_BYTES.max(input_bytes / NODE_TASKS));
+        }
         let few_runs = input_bytes / (self.fan_in() as u64 / 2).max(1);
         self.task_bytes().min(few_runs.max(RUN_BYTES_WORTH))
     }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use gristmill_base::budget::Budget;
 use gristmill_base::error::{Error, Result};
 use gristmill_storage::collected::CollectorAddress;
+use gristmill_storage::layered::Layered;
 use gristmill_storage::stores::Stores;
 use gristmill_tasks::task::wire::Message;
 use gristmill_tasks::task::{
@@ -27,6 +28,8 @@ pub(super) struct Host {
     pub(super) workers: usize,
     /// Where they write, on a machine of a cluster.
     pub(super) places: Option<AgentFolders>,
+    /// The memory that runs may lie in, on a machine of a cluster.
+    pub(super) memory: Option<Arc<Layered>>,
     /// What user code finds there.
     pub(super) here: NodeEnvironment,
 }
@@ -37,6 +40,8 @@ pub(super) struct JobSetup {
     job: JobShared,
     /// The worker's share of the budget.
     budget_bytes: u64,
+    /// What of that is for runs in memory, on a machine of a cluster.
+    runs_bytes: u64,
     /// How the executor of user code runs it, where the job has some.
     how: Option<ExecutorKind>,
     /// The user code, as that executor wants it.
@@ -67,9 +72,17 @@ impl JobSetup {
         Ok(JobSetup {
             job: context.job.clone(),
             budget_bytes,
+            runs_bytes: 0,
             how,
             definition,
         })
+    }
+
+    /// The same with more memory, for runs.
+    pub(super) fn holding_runs(mut self, bytes: u64) -> Self {
+        self.budget_bytes += bytes;
+        self.runs_bytes = bytes;
+        self
     }
 
     /// The same, with files of the output sent to who takes them.
@@ -107,7 +120,11 @@ impl JobSetup {
                 Some(spec.build_on(host.workers, Arc::clone(&store), &host.here)?)
             }
         };
+        if let Some(memory) = &host.memory {
+            memory.set_limit(self.runs_bytes);
+        }
         let node = NodeContext::new(store, Budget::new(self.budget_bytes))
+            .with_runs_in_memory(self.runs_bytes)?
             .with_executor(executor)
             .with_places(host.places.clone());
         Ok(TaskContext::new(self.job, node, InProcess::Nothing))

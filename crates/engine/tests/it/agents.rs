@@ -207,10 +207,10 @@ fn an_error_says_why_nothing_was_kept() {
 
 #[test]
 fn an_agent_gives_runs_alone_and_to_its_job_alone() {
-    const KEPT: &str = "agent:0/0/run-failed-5-1-0000";
+    const KEPT: &str = "agent:0/1/run-failed-5-1-0000";
     let place = Place::local();
     let agent = Agent::begin(&place, 0);
-    let folder = &agent.hello.place.folders[0];
+    let folder = &agent.hello.place.folders[1];
     std::fs::write(folder.join("run-failed-5-1-0000"), b"pairs").unwrap();
     let read = |token, path: &str| {
         let mut bytes = [0; 9];
@@ -227,8 +227,8 @@ fn an_agent_gives_runs_alone_and_to_its_job_alone() {
         said("another", KEPT)
     );
     for path in [
-        "agent:0/0/agents",
-        "agent:0/0/..",
+        "agent:0/1/agents",
+        "agent:0/1/..",
         "agent:0/7/run-failed-5-1-0000",
     ] {
         let said = said(TOKEN, path);

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!   agent:                         in a plan: where the agent that runs the task keeps runs
-//!   agent:2/0/run-00007-0-0000     run-00007-0-0000 in the first folder of agent 2
+//!   agent:2/0/run-00007-0-0000     run-00007-0-0000 in the memory of agent 2
+//!   agent:2/1/run-00007-0-0000     the same in its first folder
 //!
-//!   reader ── its own run ──────────────────────▶ a file of this machine
+//!   reader ── its own run ──────────────────────▶ its memory, or a file of this machine
 //!          ── a folder that it sees, by a nonce ─▶ the same
 //!          ── any other ─────────────────────────▶ GET http://ADDRESS/runs/0/run-00007-0-0000: a range, with the job's token
 //! ```
@@ -12,7 +13,9 @@
 //! A run that was made again, as its agent was lost, is found under its first name ([`AgentTable::moved`]). The rules that must
 //! hold: an error of a run names the run, so that the driver can have it made again; and who waits for an agent that does
 //! not answer hears at once that the agent is lost. An agent knows what it was told, even where it cannot write that down for the
-//! processes below it.
+//! processes below it. A run in memory is gone with its agent: nothing that outlives one may name it ([`is_in_memory`]).
+//!
+//! Decision: docs/decisions/runs-in-node-memory.md.
 
 mod disk;
 mod fetch;
@@ -28,6 +31,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::disk::AgentDisk;
 pub use self::reads::{ReadOf, Reads};
+use super::layered::MEMORY_PLACE;
 use super::{Caching, LocalDisk, Stat};
 use crate::net::http_client::{HttpClient, TransportPolicy};
 use crate::net::trust::Bundle;
@@ -36,6 +40,9 @@ use gristmill_base::sync::lock;
 
 /// The place of runs in a plan whose tasks run in agents.
 pub const AGENT_PLACE: &str = "agent:";
+
+/// The number of the place that is the agent's memory: its folders come after it.
+pub const MEMORY_FOLDER: u32 = 0;
 
 /// The file in each folder of an agent by which another one knows that it sees the same folder.
 pub const NONCE: &str = "nonce";
@@ -63,7 +70,7 @@ const MOVES_MAX: usize = 1000;
 pub struct RunName {
     /// The number of the agent that made it.
     pub agent: u32,
-    /// The number of the folder there.
+    /// The number of the folder there; [`MEMORY_FOLDER`] is its memory.
     pub folder: u32,
     /// Its name in that folder.
     pub name: String,
@@ -93,15 +100,28 @@ impl RunName {
     }
 }
 
+/// Whether a run is in memory, of this process or of an agent.
+///
+/// ```
+/// use gristmill_storage::agents::is_in_memory;
+/// let in_memory = ["memory:/run-00007-0-0000", "agent:2/0/run-00007-0-0000"];
+/// assert!(in_memory.iter().all(|run| is_in_memory(run.as_ref())));
+/// assert!(!is_in_memory("agent:2/1/run-00007-0-0000".as_ref()));
+/// ```
+pub fn is_in_memory(run: &Path) -> bool {
+    let of_agent = || RunName::of(run).is_some_and(|run| run.folder == MEMORY_FOLDER);
+    run.starts_with(MEMORY_PLACE) || of_agent()
+}
+
 /// Where an agent is, and what it keeps runs in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentPlace {
     /// `HOST:PORT` of its server.
     pub address: String,
-    /// Its folders.
+    /// Its places by their numbers: its memory, and its folders.
     #[serde(with = "gristmill_base::names")]
     pub folders: Vec<PathBuf>,
-    /// What stands in the file [`NONCE`] of each of them.
+    /// What stands in the file [`NONCE`] of each folder.
     pub nonce: String,
     /// Whether its server speaks TLS.
     #[serde(default)]
@@ -395,8 +415,12 @@ impl Agents {
         let Some(folder) = place.folders.get(now.folder as usize) else {
             return Err(lost_run(run, "its agent has no such directory"));
         };
-        let is_seen = now.agent == self.own
-            || self.reads_files && seen.unwrap_or_else(|| self.sees(disk, now.agent, &place));
+        let is_seen = if folder.starts_with(MEMORY_PLACE) {
+            now.agent == self.own && self.shown.is_some() // processes below the agent have another memory
+        } else {
+            now.agent == self.own
+                || self.reads_files && seen.unwrap_or_else(|| self.sees(disk, now.agent, &place))
+        };
         Ok(if is_seen {
             RunLocation::File(folder.join(&now.name))
         } else {
@@ -413,7 +437,9 @@ impl Agents {
                 .and_then(|file| file.read_at(&mut text, 0));
             read.is_ok_and(|read| text.get(..read) == Some(place.nonce.as_bytes()))
         };
-        let sees = !place.nonce.is_empty() && place.folders.iter().all(says_so);
+        let mut folders = place.folders.iter();
+        let sees = !place.nonce.is_empty()
+            && folders.all(|folder| folder.starts_with(MEMORY_PLACE) || says_so(folder));
         self.known().seen.insert(agent, sees);
         sees
     }
@@ -456,4 +482,56 @@ pub fn run_of(error: &Error) -> Option<RunName> {
     let names = matches!(error.kind(), Kind::Io | Kind::NotFound) || error.is_of_own_work();
     let mut values = error.context().iter().filter(|_| names);
     values.find_map(|(_, value)| RunName::of(value.as_ref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layered::Layered;
+    use crate::memory::Memory;
+    use crate::{OutputStore, Store};
+
+    fn put(store: &Layered, path: &str, data: &[u8]) {
+        let file = store.create(path.as_ref(), data.len() as u64, Caching::Cached);
+        file.unwrap().write_at(data, 0).unwrap();
+    }
+
+    /// All see the same folders here; memory is of one process.
+    #[test]
+    fn runs_in_memory_are_read_where_they_are_by_their_agent_alone() {
+        let disk = Memory::with_room_for(1 << 20);
+        let store = Arc::new(Layered::new(Arc::new(disk.clone()), 100));
+        put(&store, "memory:/run-1", b"in memory");
+        put(&store, "/spill/run-1", b"on disk");
+        put(&store, "/spill/nonce", b"of agent 0");
+        let place = AgentPlace {
+            folders: vec![MEMORY_PLACE.into(), "/spill".into()],
+            nonce: "of agent 0".into(),
+            ..AgentPlace::default()
+        };
+        let own = Agents::of_agent(0, "token".into(), "/told".into(), true);
+        let other = Agents::of_agent(1, "token".into(), "/told-1".into(), true);
+        for agents in [&own, &other] {
+            agents.change(|table| drop(table.agents.insert(0, place.clone())));
+        }
+        own.show(&*store).unwrap();
+        let below = Agents::of_file(&*store, "/told".into()).unwrap();
+        let is_file = |agents: &Agents, run: &str| {
+            let found = agents.find(&*store, &RunName::of(run.as_ref()).unwrap());
+            matches!(found.unwrap(), RunLocation::File(_))
+        };
+        let in_memory = [&own, &other, &below].map(|agents| is_file(agents, "agent:0/0/run-1"));
+        let on_disk = [&own, &other, &below].map(|agents| is_file(agents, "agent:0/1/run-1"));
+        assert_eq!((in_memory, on_disk), ([true, false, false], [true; 3]));
+        let disk = AgentDisk::new(store, Arc::new(own));
+        let mut bytes = [0; 9];
+        let file = disk.open("agent:0/0/run-1".as_ref(), Caching::Cached);
+        file.unwrap().read_at(&mut bytes, 0).unwrap();
+        assert_eq!(&bytes, b"in memory");
+        disk.remove("agent:0/0/run-1".as_ref()).unwrap();
+        assert!(
+            disk.open("agent:0/0/run-1".as_ref(), Caching::Cached)
+                .is_err()
+        );
+    }
 }

@@ -17,8 +17,8 @@ use super::compression::{BLOCK_BYTES, BlockDecoder, RunCompression, STAGING_BYTE
 use super::fields::damaged;
 use super::format::{FOOTER_BYTES, Footer, RunIndex};
 use super::header::{HEADER_BYTES, RunHeader};
+use crate::agents::is_in_memory;
 use crate::io::at_once::at_once;
-use crate::layered::MEMORY_PLACE;
 use crate::local::not_there;
 use crate::{Caching, ReadFile, Store};
 use gristmill_base::error::{Error, Result};
@@ -138,7 +138,7 @@ impl RunFile {
     /// Bytes of the file that are stored of a range of the data; none of a run in memory. A compressed block counts where it
     /// begins, so that neighbouring ranges add up.
     pub fn disk_bytes(&self, bytes: &Range<u64>) -> u64 {
-        if self.path.starts_with(MEMORY_PLACE) {
+        if is_in_memory(&self.path) {
             return 0;
         }
         if self.index.stored_ends.is_none() {

@@ -42,6 +42,7 @@ use gristmill_base::error::{Error, JobOption, Result};
 use gristmill_base::order::borders::{Border, compare};
 use gristmill_base::record::shape::Shape;
 use gristmill_base::record::sum::RecordSum;
+use gristmill_storage::agents::is_in_memory;
 use gristmill_storage::io::overlap::{Buffers, OverlappedWriter, writer_bytes};
 use gristmill_storage::layered::MEMORY_PLACE;
 use gristmill_storage::sorted_run::{
@@ -114,7 +115,7 @@ pub struct SpilledRun {
 impl SpilledRun {
     /// Bytes that are stored of it on disk: none where it is in memory.
     pub fn disk_bytes(&self) -> u64 {
-        if self.path.starts_with(MEMORY_PLACE) {
+        if is_in_memory(&self.path) {
             return 0;
         }
         self.stored_bytes

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::user::spec::{UserTaskFile, UserTaskReport};
 use crate::spill::{BucketSizes, SpilledRun};
 use gristmill_base::record::shape::ShapeKind;
-use gristmill_storage::layered::MEMORY_PLACE;
+use gristmill_storage::agents::is_in_memory;
 use gristmill_storage::location::Location;
 use gristmill_storage::objects::Upload;
 
@@ -155,11 +155,10 @@ pub(super) fn names_of_runs(runs: &[SpilledRun], shape: ShapeKind) -> Option<Vec
     runs.iter().map(|run| name_of_run(run, shape)).collect()
 }
 
-/// The run with its name for a path; nothing where it is in memory. What lies in each bucket stays where the index of the
+/// The run with its name for a path; nothing where it is in memory, which goes with the process or with the agent. What lies in each bucket stays where the index of the
 /// run does not say it.
 pub(super) fn name_of_run(run: &SpilledRun, shape: ShapeKind) -> Option<SpilledRun> {
-    let outlives = !run.path.starts_with(MEMORY_PLACE);
-    let path = name_of(&run.path).filter(|_| outlives)?;
+    let path = name_of(&run.path).filter(|_| !is_in_memory(&run.path))?;
     let buckets = if BucketSizes::are_in_index(shape) {
         BucketSizes::default()
     } else {

@@ -25,7 +25,7 @@ use crate::map::MapOutput;
 use crate::reduce::ReduceScratch;
 use crate::reduce::lines::LineScratch;
 use crate::spill::{SharedStream, SpillScratch, SpilledRun};
-use gristmill_base::budget::Budget;
+use gristmill_base::budget::{Budget, Reservation};
 use gristmill_base::error::{Error, Result};
 use gristmill_base::order::lines;
 use gristmill_base::order::scatter::EntryStaging;
@@ -82,6 +82,8 @@ pub struct NodeContext {
     pub places: Option<AgentFolders>,
     /// How many files its copy tasks copy at once.
     pub streams: Arc<CopyStreams>,
+    /// What runs may have of the budget to lie in memory: of the driver of a cluster, on all nodes.
+    runs_memory: Option<Reservation>,
 }
 
 impl NodeContext {
@@ -94,7 +96,25 @@ impl NodeContext {
             executor: None,
             places: None,
             streams: Arc::default(),
+            runs_memory: None,
         }
+    }
+
+    /// How much memory it holds for runs.
+    pub fn runs_bytes(&self) -> u64 {
+        self.runs_memory.as_ref().map_or(0, Reservation::bytes)
+    }
+
+    /// The same, which holds so much memory for runs as long as it is there.
+    ///
+    /// # Errors
+    /// The budget has too little.
+    pub fn with_runs_in_memory(self, bytes: u64) -> Result<Self> {
+        let memory = self.budget.reserve("runs in memory", bytes)?;
+        Ok(NodeContext {
+            runs_memory: Some(memory),
+            ..self
+        })
     }
 
     /// Where tasks write runs on this machine, where a plan says so.

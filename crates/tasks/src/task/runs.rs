@@ -10,6 +10,7 @@ use gristmill_base::error::Error;
 use gristmill_base::order::borders::Border;
 use gristmill_base::record::shape::ShapeKind;
 use gristmill_storage::agents::RunName;
+use gristmill_storage::layered::MEMORY_PLACE;
 use gristmill_storage::sorted_run::{RunCompression, RunFile};
 
 /// How runs are made and merged: the same for all tasks of a job.
@@ -66,19 +67,27 @@ pub(super) struct KeptRuns {
 pub struct AgentFolders {
     /// The agent's number.
     pub agent: u32,
-    /// Where runs may be written, in order.
+    /// Where runs may be written, in order: in its memory, then in its folders.
     pub runs: Vec<PathBuf>,
     /// The folder of the folders of attempts at user code.
     pub attempts: PathBuf,
 }
 
 impl AgentFolders {
-    /// Gives a run that lies in one of the folders the name that it has on the cluster.
+    /// Those of them that the processes below the agent have as well: folders.
+    pub fn of_processes(&self) -> Vec<PathBuf> {
+        let folders = self.runs.iter();
+        let folders = folders.filter(|folder| !folder.starts_with(MEMORY_PLACE));
+        folders.cloned().collect()
+    }
+
+    /// Gives a run that lies in one of the places the name that it has on the cluster.
     ///
     /// ```
     /// use gristmill_tasks::spill::SpilledRun;
     /// use gristmill_tasks::task::AgentFolders;
-    /// let folders = AgentFolders { agent: 3, runs: vec!["/a".into(), "/b".into()], attempts: "/a/attempts".into() };
+    /// let runs = vec!["memory:".into(), "/b".into()];
+    /// let folders = AgentFolders { agent: 3, runs, attempts: "/b/attempts".into() };
     /// let mut run = SpilledRun { path: "/b/run-00000-0-0000".into(), ..SpilledRun::default() };
     /// folders.name(&mut run);
     /// assert_eq!(run.path.as_os_str(), "agent:3/1/run-00000-0-0000");

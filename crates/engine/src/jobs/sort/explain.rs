@@ -45,7 +45,7 @@ pub(super) fn of_plan<S: Shape>(
         true => PlannedRuns::None,
         false => PlannedRuns::Of(disk),
     };
-    if sort.memory_runs > 0 {
+    if sort.memory_runs > 0 && memory_layout.node_runs_bytes == 0 {
         explained
             .reservations
             .push(memory("runs in memory", sort.memory_runs));

@@ -304,11 +304,9 @@ impl<S: Shape> Sort<'_, S> {
             output: output.sink(job)?.map(|sink| sink as _),
         };
         let node = NodeContext::new(Arc::clone(&store), job.budget()).with_runs(run_store);
+        let node = node.with_runs_in_memory(self.memory_runs)?;
+        job.tell_of_node_memory(&self.memory_layout);
         let context = TaskContext::new(job.shared(input.files), node, process);
-        let _runs = context
-            .node
-            .budget
-            .reserve("runs in memory", self.memory_runs)?;
         let outcome = Arc::new(Mutex::new(RunOutcome::default()));
         let records = (self.shape.kind(), self.spec.unique);
         let mut places = output.places(runs, records, job.common.compress_runs);

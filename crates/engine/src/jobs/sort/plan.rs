@@ -10,6 +10,7 @@ use super::table;
 use crate::driver::{TypedStage, stage};
 use crate::jobs::steps::RunningJob;
 use crate::jobs::tables::InputTable;
+use crate::plan::node_runs::layout_on_nodes;
 use crate::plan::spill::MemoryLayout;
 use gristmill_base::budget::JobMemory;
 use gristmill_base::error::Result;
@@ -91,8 +92,7 @@ impl<'a, S: Shape> Sort<'a, S> {
         let typical = (typical as f64 * growth.planned) as u64;
         let (room, workers, known) = (job.room_for(&input.files), job.workers, input.bytes());
         let planned_bytes = (known as f64 * growth.planned) as u64;
-        let runs_bytes =
-            planned_bytes + planned_bytes / 1000 + (input.files.len() as u64 + 64) * 16_384;
+        let runs_bytes = run_files_bytes(planned_bytes, input.files.len());
         let streams = input.has_unknown_bytes();
         let grown = (!streams && !input.has_compressed()).then_some(planned_bytes);
         let plan = |room: JobMemory| {
@@ -119,7 +119,9 @@ impl<'a, S: Shape> Sort<'a, S> {
             (true, true) => room.free_bytes() / 2,
             (true, false) => runs_bytes,
         };
+        let on_nodes = in_memory && job.keeps_runs_on_nodes() && !streams;
         let (memory_layout, memory_runs) = match plan(room.less(memory_runs)) {
+            _ if on_nodes => with_node_runs(layout_on_nodes(room, planned_bytes, plan)?),
             Ok(memory_layout) if streams => (memory_layout.beside_runs(), memory_runs),
             Ok(memory_layout) if merged_at_once(&memory_layout) => {
                 (memory_layout.in_memory(), memory_runs)
@@ -127,10 +129,9 @@ impl<'a, S: Shape> Sort<'a, S> {
             _ => (plan(room)?, 0),
         };
         let fits = memory_runs > 0 && !streams;
-        let share_bytes = if fits {
-            share_of(&memory_layout)
-        } else {
-            memory_layout.task_bytes_of(planned_bytes)
+        let share_bytes = match fits && !on_nodes {
+            true => share_of(&memory_layout),
+            false => memory_layout.task_bytes_of(planned_bytes),
         };
         // Of the lines that codes are put in front of, fewer fill the memory.
         let share_bytes = (share_bytes as f64 / growth.planned) as u64;
@@ -217,6 +218,17 @@ impl<'a, S: Shape> Sort<'a, S> {
             borders
         }
     }
+}
+
+/// What runs of so many bytes, of so many files, take as files.
+fn run_files_bytes(bytes: u64, files: usize) -> u64 {
+    bytes + bytes / 1000 + (files as u64 + 64) * 16_384
+}
+
+/// Numbers, and what they leave to runs in the memory of nodes.
+fn with_node_runs(layout: MemoryLayout) -> (MemoryLayout, u64) {
+    let runs_bytes = layout.node_runs_bytes;
+    (layout, runs_bytes)
 }
 
 /// Tasks that sample keys at `places`, 1,024 each; what else they know is that of `of_all`.

@@ -36,6 +36,10 @@ const NOTHING_SHARED: &str = "worker processes share no memory, so that sorted r
 /// The same of agents of a cluster.
 const NODES_SHARE_NOTHING: &str = "nodes share no memory, so that sorted runs go to their disks";
 
+/// Why no run of a job on a cluster goes to a disk.
+pub(super) const ROOM_ON_NODES: &str =
+    "sorted runs stay in the memory of the nodes, which has room for them";
+
 /// What has room for runs on a cluster, where nobody has looked.
 const OF_NODES: &str = "spill directories of the nodes";
 
@@ -224,6 +228,15 @@ pub(in crate::jobs) fn by_runs(
             .push(stage("merge runs", tasks, bytes, bytes));
     }
     explained.stages.push(stage("merge", merges, bytes, bytes));
+    if memory_layout.node_runs_bytes > 0 {
+        (explained.mode, explained.reason) = ("memory", ROOM_ON_NODES.to_owned());
+        let of_runs = memory("runs in memory", memory_layout.node_runs_bytes);
+        explained.reservations.push(of_runs);
+        for stage in &mut explained.stages {
+            stage.reads = stage.reads.filter(|_| stage.name != "merge").or(Some(0));
+            stage.writes = stage.writes.filter(|_| stage.name != "spill").or(Some(0));
+        }
+    }
 }
 
 pub(in crate::jobs) fn stage(

@@ -244,6 +244,11 @@ impl<'a> RunningJob<'a> {
         Ok(())
     }
 
+    /// Whether runs that fit may stay in the memory of nodes: a round of a shuffle would hold them twice.
+    pub(in crate::jobs) fn keeps_runs_on_nodes(&self) -> bool {
+        self.cluster().is_some() && !self.common.shuffle_options().has_rounds()
+    }
+
     /// Whether what fits may be sorted in memory: tasks share it, and nobody asks for rounds of a shuffle.
     pub(in crate::jobs) fn sorts_in_memory(&self) -> bool {
         self.runner.shares_memory() && !self.common.shuffle_options().has_rounds()

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::explain::ROOM_ON_NODES;
 use super::job::RunningJob;
 use super::job_request::JobOutput;
 use crate::history::event::{FileVersion, OutputBefore};
 use crate::plan::disk::RunDisk;
+use crate::plan::spill::MemoryLayout;
 use gristmill_base::error::{Error, Kind, Result, show_bytes};
 use gristmill_storage::agents::AGENT_PLACE;
 use gristmill_storage::location::Location;
@@ -146,6 +148,15 @@ impl<'env> RunningJob<'env> {
                 self.control.notice(notice.clone());
                 self.report.notices.push(notice);
             }
+        }
+    }
+
+    /// Tells the user of runs that stay in the memory of nodes, if that is planned.
+    pub(in crate::jobs) fn tell_of_node_memory(&mut self, layout: &MemoryLayout) {
+        if layout.node_runs_bytes > 0 {
+            let notice = format!("{ROOM_ON_NODES}. If the job is resumed, it makes them again");
+            self.control.notice(notice.clone());
+            self.report.notices.push(notice);
         }
     }
 

@@ -57,7 +57,9 @@ pub(super) fn of_plan(
             explained.buckets = plan.coarse().buckets();
             let tasks = (tasks as u64, merges_of(plan, job.workers));
             by_runs(job, &mut explained, memory_layout, tasks, (bytes, true));
-            runs = PlannedRuns::Of(disk_of(job, plan, memory_layout));
+            if memory_layout.node_runs_bytes == 0 {
+                runs = PlannedRuns::Of(disk_of(job, plan, memory_layout));
+            }
             explained
                 .stages
                 .insert(0, stage("sample", plan.sample().len() as u64, 0, 0));

@@ -23,6 +23,7 @@ use crate::driver::{Reports, StagedPlan, TypedStage, stage};
 use crate::plan::amount::check_split_size;
 use crate::plan::disk::RunDisk;
 use crate::plan::explain::Explanation;
+use crate::plan::node_runs::layout_on_nodes;
 use crate::plan::sort::{SortPlan, part_name, reduce_bytes};
 use crate::plan::spill::MemoryLayout;
 use crate::plan::table::{CommandSpec, argument, option, options};
@@ -174,10 +175,15 @@ fn plan_of(
     let memory_layout = if fits && job.sorts_in_memory() {
         None
     } else {
-        let record_bytes = RECORD_BYTES as u64;
-        let memory_layout = MemoryLayout::new(job.room(), job.workers, record_bytes, record_bytes)?;
-        let memory_layout = memory_layout.opening(job.runs_at_once);
-        Some(memory_layout.for_input(plan.input_bytes()))
+        let (record_bytes, input_bytes) = (RECORD_BYTES as u64, plan.input_bytes());
+        let layout = |room| {
+            let layout = MemoryLayout::new(room, job.workers, record_bytes, record_bytes)?;
+            Ok(layout.opening(job.runs_at_once).for_input(input_bytes))
+        };
+        Some(match job.keeps_runs_on_nodes() {
+            true => layout_on_nodes(job.room(), input_bytes, layout)?,
+            false => layout(job.room())?,
+        })
     };
     Ok((plan, memory_layout))
 }
@@ -212,6 +218,8 @@ fn sort_by_runs(
     places: &OutputLocations,
 ) -> Result<OutputProof> {
     let node = NodeContext::new(job.environment.store.clone(), job.budget());
+    let node = node.with_runs_in_memory(memory_layout.node_runs_bytes)?;
+    job.tell_of_node_memory(&memory_layout);
     let context = TaskContext::new(job.shared(files), node, InProcess::Nothing);
     let outcome = Arc::new(Mutex::new(RunOutcome::default()));
     let splits = plan.spill_splits(memory_layout.task_bytes_of(plan.input_bytes()), job.workers);

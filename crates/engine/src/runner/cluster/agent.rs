@@ -1,12 +1,14 @@
-//! An agent: a process on a node that runs tasks of one job, and serves the runs that they made.
+//! An agent: a process on a node that runs tasks of one job, and serves the runs that they made, from its memory or its folders.
 //!
 //! ```text
 //!   serve ── folders, a port ──▶ Hello, to whoever began it
 //!         ── slots: threads that run tasks    server: orders, events, runs
 //!         ── until the driver says that the job is over: then nothing is left
 //!         ── until the driver is not heard of, or whoever began it is gone: then its runs stay, for agents of a driver that
-//!            resumes the job; the next job that spills there removes them
+//!            resumes the job; the next job that spills there removes them. Those in its memory are gone with it.
 //! ```
+//!
+//! Decision: docs/decisions/runs-in-node-memory.md.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -29,7 +31,8 @@ use gristmill_base::sys::descriptors::raise_open_files;
 use gristmill_base::sys::memory::{keep_little_freed, resident_bytes};
 use gristmill_base::sys::threads::begin;
 use gristmill_storage::LocalDisk;
-use gristmill_storage::agents::{AgentDisk, AgentPlace, Agents, NONCE, RunName};
+use gristmill_storage::agents::{AgentDisk, AgentPlace, Agents, MEMORY_FOLDER, NONCE, RunName};
+use gristmill_storage::layered::{Layered, MEMORY_PLACE};
 use gristmill_storage::stores::Stores;
 use gristmill_tasks::commit::{Ownership, SpillDirs};
 use gristmill_tasks::task::{
@@ -159,7 +162,9 @@ fn serve_in(
     (own, folders): (&[PathBuf], &[PathBuf]),
     wait: impl FnOnce(&AgentQueue, AgentPlace) -> Result<bool>,
 ) -> Result<bool> {
-    let disk = stores.disk();
+    let memory = Arc::new(Layered::new(Arc::clone(stores.disk()), 0)); // each part of the job says how much
+    let disk: &Arc<dyn LocalDisk> = &(Arc::clone(&memory) as _);
+    let with_memory = |folders: &[PathBuf]| [&[PathBuf::from(MEMORY_PLACE)], folders].concat();
     let Some(first) = own.first() else {
         return Err(Error::bug(
             "begin an agent",
@@ -170,7 +175,7 @@ fn serve_in(
     let place = AgentPlace {
         address,
         nonce: nonce(&**disk, folders, spec)?,
-        folders: folders.to_vec(),
+        folders: with_memory(folders),
         tls: spec.tls.is_some(),
     };
     let file = first.join("agents");
@@ -203,12 +208,13 @@ fn serve_in(
             workers: spec.workers,
             places: Some(AgentFolders {
                 agent: spec.agent,
-                runs: own.to_vec(),
+                runs: with_memory(own),
                 attempts,
             }),
+            memory: Some(memory),
             here,
         },
-        folders: folders.to_vec(),
+        folders: with_memory(folders),
     }));
     let runtime = server::serve(listener, spec.tls.as_ref(), &spec.token, Arc::clone(&queue))?;
     begin_threads(&queue, spec.workers)?;
@@ -265,7 +271,7 @@ fn name_of(disk: &dyn LocalDisk, spec: &AgentSpec) -> Result<String> {
     Ok(name)
 }
 
-/// The runs in an agent's folders.
+/// The runs in an agent's folders, which come after its memory.
 fn found_in(disk: &dyn LocalDisk, agent: u32, folders: &[PathBuf]) -> Vec<PathBuf> {
     let of_folder = |(folder, path): (u32, &PathBuf)| {
         let files = disk.list(path).unwrap_or_default().into_iter();
@@ -280,7 +286,8 @@ fn found_in(disk: &dyn LocalDisk, agent: u32, folders: &[PathBuf]) -> Vec<PathBu
         });
         named.collect::<Vec<_>>()
     };
-    (0..).zip(folders).flat_map(of_folder).collect()
+    let numbers = MEMORY_FOLDER + 1..;
+    numbers.zip(folders).flat_map(of_folder).collect()
 }
 
 /// Waits until nobody wants the agent any more, and its tasks have ended; whether its runs stay.

@@ -108,7 +108,7 @@ pub(super) struct AgentResources {
     pub(super) agents: Arc<Agents>,
     pub(super) native: BuildNativeExecutor,
     pub(super) host: Host,
-    /// Where this agent's own runs are.
+    /// Where this agent's own runs are: in its memory, and in its folders.
     pub(super) folders: Vec<PathBuf>,
 }
 

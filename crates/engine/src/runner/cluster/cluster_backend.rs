@@ -81,8 +81,9 @@ pub(super) struct ClusterBackend<'a> {
     pub(super) output: Option<Location>,
     /// Where files of the output come to, if they are collected.
     receiver: Option<OutputReceiver>,
-    /// The memory of each worker.
+    /// The memory of each worker, and what each adds to that of its node for runs.
     pub(super) worker_bytes: u64,
+    pub(super) runs_bytes: u64,
     /// Whether the agents that there were at first have begun.
     pub(super) has_begun: bool,
     /// What agents that join look for.
@@ -141,6 +142,7 @@ impl<'a> ClusterBackend<'a> {
             control: hooks.control,
             output: hooks.output.clone(),
             worker_bytes: free_bytes / workers.max(1) as u64,
+            runs_bytes: context.node.runs_bytes() / workers.max(1) as u64,
             has_begun: false,
             markers: BTreeMap::new(),
             running: BTreeMap::new(),
@@ -198,6 +200,7 @@ impl<'a> ClusterBackend<'a> {
         marker: Option<&Marker<'_>>,
     ) -> Result<AgentOrder> {
         let setup = JobSetup::of(self.context, self.worker_bytes * workers as u64)?;
+        let setup = setup.holding_runs(self.runs_bytes * workers as u64);
         let setup = setup.collected_by(
             self.receiver
                 .as_ref()

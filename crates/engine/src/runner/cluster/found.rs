@@ -56,7 +56,7 @@ impl FoundRuns {
     /// ```
     pub fn gone(name: &Path) -> PathBuf {
         let name = name.to_string_lossy().into_owned();
-        let (agent, folder) = (NOBODY, 0);
+        let (agent, folder) = (NOBODY, 1); // what is in memory is never looked for
         RunName {
             agent,
             folder,

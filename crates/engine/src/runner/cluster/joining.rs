@@ -40,7 +40,7 @@ impl ClusterBackend<'_> {
     /// An agent joins: it is given tasks once it has begun.
     fn join(&mut self, number: u32, hello: &Hello) -> Result<()> {
         let free_bytes = hello.available_bytes.saturating_sub(hello.held_bytes);
-        let workers = match free_bytes.checked_div(self.worker_bytes) {
+        let workers = match free_bytes.checked_div(self.worker_bytes + self.runs_bytes) {
             Some(fitting) => hello.workers.min(fitting as usize),
             None => hello.workers,
         };

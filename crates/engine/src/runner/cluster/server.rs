@@ -2,6 +2,7 @@
 
 use std::future::ready;
 use std::net::TcpListener;
+use std::ops::Range;
 use std::sync::Arc;
 
 use axum::Router;
@@ -171,13 +172,35 @@ async fn run(
     let Some((first, last)) = range.and_then(|range| range_of(range, stat.bytes)) else {
         return Err(StatusCode::RANGE_NOT_SATISFIABLE.into_response());
     };
+    let body = match file.held(first..last + 1) {
+        Some(held) => {
+            served.queue.sent(held.len() as u64);
+            Body::from(held)
+        }
+        None => read_body((served, file.into()), first..last + 1).await?,
+    };
+    let headers = [
+        (header::CONTENT_LENGTH, (last + 1 - first).to_string()),
+        (
+            header::CONTENT_RANGE,
+            format!("bytes {first}-{last}/{}", stat.bytes),
+        ),
+    ];
+    Ok((StatusCode::PARTIAL_CONTENT, headers, body).into_response())
+}
+
+/// The body of a reply that is a range of a file.
+async fn read_body(
+    (served, file): (Arc<Served>, Arc<dyn ReadFile>),
+    bytes: Range<u64>,
+) -> Result<Body, Response> {
     let range = ServedRange {
         served,
-        file: file.into(),
-        end: last + 1,
+        file,
+        end: bytes.end,
     };
-    let begin = range.piece(first).await?; // what cannot be read at all is said by the status
-    let next = first + begin.len() as u64;
+    let begin = range.piece(bytes.start).await?; // what cannot be read at all is said by the status
+    let next = bytes.start + begin.len() as u64;
     let rest = stream::try_unfold((range, next), |(range, at)| async move {
         if at == range.end {
             return Ok(None);
@@ -188,15 +211,9 @@ async fn run(
         let next = at + piece.len() as u64;
         Ok::<_, Error>(Some((piece, (range, next))))
     });
-    let body = Body::from_stream(stream::once(ready(Ok(begin))).chain(rest));
-    let headers = [
-        (header::CONTENT_LENGTH, (last + 1 - first).to_string()),
-        (
-            header::CONTENT_RANGE,
-            format!("bytes {first}-{last}/{}", stat.bytes),
-        ),
-    ];
-    Ok((StatusCode::PARTIAL_CONTENT, headers, body).into_response())
+    Ok(Body::from_stream(
+        stream::once(ready(Ok(begin))).chain(rest),
+    ))
 }
 
 /// A range of a run, read piece by piece as its reader takes them: one that stands still holds one piece in memory.

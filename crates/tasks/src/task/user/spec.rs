@@ -128,7 +128,7 @@ impl UserAttemptSpec {
 
     /// Has it write to the folders of an agent.
     pub(in crate::task) fn write_to(&mut self, places: &AgentFolders) {
-        self.places.clone_from(&places.runs);
+        self.places = places.of_processes();
         self.output = places
             .attempts
             .join(self.output.file_name().unwrap_or_default());

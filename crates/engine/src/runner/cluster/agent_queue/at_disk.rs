@@ -36,7 +36,7 @@ impl AgentQueue {
     }
 
     fn do_chore(&self, chore: &Chore) {
-        let folder = self.resources.folders.first();
+        let folder = self.resources.folders.last();
         let _awaited = folder.map(|folder| self.waiting.begin(folder.display().to_string()));
         match chore {
             Chore::ReleaseSpace(job, spent) => {
