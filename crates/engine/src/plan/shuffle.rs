@@ -275,14 +275,16 @@ impl NamedPlan {
     }
 }
 
-/// The plan that takes the least time; of equal ones the first.
+/// The plan that takes the least time; of equal ones the first. A round is worth its tasks only where passes over all runs are
+/// forced, and cross a network.
 fn cheapest(size: ShuffleSize) -> PlannedShuffle {
-    let mut plans = PLANS
-        .iter()
-        .map(|plan| cost(plan.name, plan.fan_outs(size), size));
-    let first = cost(IMMEDIATE.name, IMMEDIATE.fan_outs(size), size);
-    let _ = plans.next();
-    plans.fold(first, |best, plan| {
+    let immediate = cost(IMMEDIATE.name, IMMEDIATE.fan_outs(size), size);
+    if size.nodes < 2 || immediate.merges.is_empty() {
+        return immediate;
+    }
+    let others = PLANS.iter().skip(1);
+    let others = others.map(|plan| cost(plan.name, plan.fan_outs(size), size));
+    others.fold(immediate, |best, plan| {
         if plan.seconds < best.seconds {
             plan
         } else {
@@ -425,6 +427,14 @@ mod tests {
         assert!(two_level.link_bytes < immediate.link_bytes / 2);
         // A slice for each node would read 300 million pieces of runs: few slices first spare that.
         assert!(iterative.reads < two_level.reads / 50 && iterative.chosen);
+    }
+
+    #[test]
+    fn many_short_runs_are_no_reason_for_rounds() {
+        let tiny = |nodes| ShuffleOptions::default().fan_outs(size(10_000, 128, 12, nodes));
+        assert_eq!((tiny(1), tiny(2)), (vec![12], vec![12]));
+        let forced = ShuffleOptions::default().fan_outs(size(10_000, 1000, 12, 1));
+        assert_eq!(forced, [12], "on one machine nothing crosses");
     }
 
     #[test]

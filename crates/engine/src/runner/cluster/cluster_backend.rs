@@ -235,11 +235,14 @@ impl<'a> ClusterBackend<'a> {
     /// Places the tasks of a shuffle's slices: a merge where its slice belongs, and what reads its run where that is.
     fn place_slices(&mut self, tasks: &[(u32, Arc<TaskSpec>)]) {
         let living: Vec<u32> = self.links.living_numbers().collect();
+        if living.len() < 2 {
+            return;
+        }
         let mut keeper: Option<(&Arc<TaskSpec>, Option<u32>)> = None;
         for (task, spec) in tasks {
             let at_home = spec
                 .home()
-                .and_then(|home| living.get(home as usize % living.len().max(1)));
+                .and_then(|home| living.get(home as usize % living.len()));
             let agent = match (at_home, spec.reads()) {
                 (Some(agent), _) => Some(*agent),
                 (None, []) => None,
