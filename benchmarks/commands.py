@@ -12,7 +12,6 @@ Each program is a process of its own, timed from outside, in turn with the other
 compared with ours. The tables go to benchmarks/results.
 """
 
-import argparse
 import os
 import random
 import subprocess
@@ -23,10 +22,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from cells import chosen_of, command_line, keep_all
 from external import GNU, drop_caches, natural_text, read_directly
 from mapreduce import rare_text
 from running import GRISTMILL, STREAMS
-from tables import HERE, RESULTS, Row, keep, names, rows_of, span
+from tables import HERE, Row, names, rows_of, span
 
 Command = list[str | Path]
 
@@ -219,28 +219,23 @@ def cold(folder: Path, size: int, rounds: int) -> list[Row]:
 
 def main() -> None:
     names = [*CELLS, "cold"]
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("cells", nargs="*", default=names, help=", ".join(names))
-    parser.add_argument("--size", type=int, default=1000, help="MB of data (1000)")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds (5)")
-    parser.add_argument("--peers", type=Path, help="a Python with DuckDB, ClickHouse and Polars")
-    parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="where the table goes")
-    given = parser.parse_args()
-    if unknown := [name for name in given.cells if name not in names]:
-        parser.error(f"there is no {unknown[0]!r}; take some of {', '.join(names)}")
-    size, rows = given.size * 1_000_000, list[Row]()
-    with tempfile.TemporaryDirectory(prefix="gristmill-bench-", dir=given.dir.absolute()) as name:
+    words = command_line(__doc__.split("\n")[0], names, ("MB of data", 1000), 5)
+    words.add_argument("--peers", type=Path, help="a Python with DuckDB, ClickHouse and Polars")
+    given = chosen_of(words, names)
+
+    def rows_of(folder: Path) -> Iterator[list[Row]]:
+        size, peers = given.size * 1_000_000, given.peers and given.peers.absolute()
         for chosen in given.cells:
             if chosen == "cold":
-                cells = iter([cold(Path(name), size, given.rounds)])
+                cells = iter([cold(folder, size, given.rounds)])
             else:
-                made = CELLS[chosen](Path(name), size, given.peers and given.peers.absolute())
+                made = CELLS[chosen](folder, size, peers)
                 cells = (measured(cell, given.rounds) for cell in made)
             for found in cells:
                 show(found)
-                rows += found
-    keep("commands", rows, given.results)
+                yield found
+
+    keep_all("commands", given, rows_of)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,15 @@ Each program is a process of its own, timed from outside, in turn with the other
 compared. The sources are in the page cache. The table goes to benchmarks/results.
 """
 
-import argparse
 import random
-import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from cells import chosen_of, command_line, keep_all
 from commands import Cell, Command, measured, show, whole
 from running import GRISTMILL
-from tables import RESULTS, Row, keep
+from tables import Row
 
 FILE_BYTES = 4096
 FILES_A_FOLDER = 1000
@@ -69,24 +68,18 @@ CELLS = {"long": long, "short": short}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Copies beside those of GNU cp")
-    parser.add_argument("cells", nargs="*", default=[*CELLS], help=", ".join(CELLS))
-    parser.add_argument("--size", type=int, default=5000, help="MB of the long file (5000)")
-    parser.add_argument("--files", type=int, default=100_000, help="short files (100,000)")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds (5)")
-    parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="where the table goes")
-    given = parser.parse_args()
-    if unknown := [name for name in given.cells if name not in CELLS]:
-        parser.error(f"there is no {unknown[0]!r}; take some of {', '.join(CELLS)}")
-    rows: list[Row] = []
-    with tempfile.TemporaryDirectory(prefix="gristmill-bench-", dir=given.dir.absolute()) as name:
+    words = command_line("Copies beside GNU cp", CELLS, ("MB of the long file", 5000), 5)
+    words.add_argument("--files", type=int, default=100_000, help="short files (100,000)")
+    given = chosen_of(words, CELLS)
+
+    def rows_of(folder: Path) -> Iterator[list[Row]]:
         for chosen in given.cells:
-            for cell in CELLS[chosen](Path(name), given.size, given.files):
+            for cell in CELLS[chosen](folder, given.size, given.files):
                 found = measured(cell, given.rounds)
                 show(found)
-                rows += found
-    keep("copies", rows, given.results)
+                yield found
+
+    keep_all("copies", given, rows_of)
 
 
 if __name__ == "__main__":

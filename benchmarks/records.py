@@ -15,16 +15,15 @@ with the others. All outputs must have the same rows where these are defined, el
 tables go to benchmarks/results.
 """
 
-import argparse
 import random
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from cells import chosen_of, command_line, keep_all
 from commands import MEMORY, MEMORY_BYTES, Cell, measured, show, whole
 from running import GRISTMILL, STREAMS
-from tables import HERE, RESULTS, Row, keep
+from tables import HERE, Row
 
 PEERS = ("duckdb", "polars")
 CITIES = 5_000
@@ -149,28 +148,22 @@ CELLS = {"distinct": distinct, "group": group, "join": join, "top": top, "shuf":
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The commands over tables and lines")
-    parser.add_argument("cells", nargs="*", default=[*CELLS], help=", ".join(CELLS))
-    parser.add_argument("--size", type=int, default=1000, help="MB of orders (1000)")
-    parser.add_argument("--keys", type=int, default=10_000_000, help="different ids (10,000,000)")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds (5)")
-    parser.add_argument("--peers", type=Path, help="a Python with DuckDB and Polars")
-    parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="where the table goes")
-    given = parser.parse_args()
-    if unknown := [name for name in given.cells if name not in CELLS]:
-        parser.error(f"there is no {unknown[0]!r}; take some of {', '.join(CELLS)}")
-    rows: list[Row] = []
-    with tempfile.TemporaryDirectory(prefix="gristmill-bench-", dir=given.dir.absolute()) as name:
+    words = command_line("The commands over tables and lines", CELLS, ("MB of orders", 1000), 5)
+    words.add_argument("--keys", type=int, default=10_000_000, help="different ids (10,000,000)")
+    words.add_argument("--peers", type=Path, help="a Python with DuckDB and Polars")
+    given = chosen_of(words, CELLS)
+
+    def rows_of(folder: Path) -> Iterator[list[Row]]:
         peers = given.peers and given.peers.absolute()
-        inputs = Inputs(Path(name), peers, given.size * 1_000_000, given.keys)
+        inputs = Inputs(folder, peers, given.size * 1_000_000, given.keys)
         inputs.make()
         for chosen in given.cells:
             for cell in CELLS[chosen](inputs):
                 found = measured(cell, given.rounds)
                 show(found)
-                rows += found
-    keep("records", rows, given.results)
+                yield found
+
+    keep_all("records", given, rows_of)
 
 
 if __name__ == "__main__":

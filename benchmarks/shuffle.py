@@ -11,17 +11,16 @@ best of the three. All plans make the same bytes, or it ends here. The table goe
 benchmarks/results.
 """
 
-import argparse
 import random
 import shutil
-import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+from cells import chosen_of, command_line, keep_all
 from running import figures_of, gristmill
-from tables import RESULTS, Row, keep
+from tables import Row
 
 PLANS = {
     "immediate": ("--shuffle", "immediate"),
@@ -108,23 +107,17 @@ def show(rows: list[Row]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The plans of a shuffle side by side")
-    parser.add_argument("cells", nargs="*", default=[*CELLS], help=", ".join(CELLS))
-    parser.add_argument("--size", type=int, default=1000, help="MB of the input (1000)")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds (3)")
-    parser.add_argument("--dir", type=Path, default=Path(), help="where the data go (.)")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="where the table goes")
-    given = parser.parse_args()
-    if unknown := [name for name in given.cells if name not in CELLS]:
-        parser.error(f"there is no {unknown[0]!r}; take some of {', '.join(CELLS)}")
-    rows: list[Row] = []
-    with tempfile.TemporaryDirectory(prefix="gristmill-bench-", dir=given.dir.absolute()) as name:
+    words = command_line("The plans of a shuffle side by side", CELLS, ("MB of input", 1000), 3)
+    given = chosen_of(words, CELLS)
+
+    def rows_of(folder: Path) -> Iterator[list[Row]]:
         for chosen in given.cells:
-            for what, job in CELLS[chosen](Path(name), given.size):
-                found = measured(what, job, Path(name) / "out", given.rounds)
+            for what, job in CELLS[chosen](folder, given.size):
+                found = measured(what, job, folder / "out", given.rounds)
                 show(found)
-                rows += found
-    keep("shuffle", rows, given.results)
+                yield found
+
+    keep_all("shuffle", given, rows_of)
 
 
 if __name__ == "__main__":

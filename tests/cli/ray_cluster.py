@@ -263,6 +263,7 @@ def _without(*folders: Path) -> list[str]:
 def _start(host: str = "127.0.0.1", *, cpus: int = _CPUS) -> list[str]:
     ray = str(Path(sys.executable).with_name("ray"))
     small = ["--object-store-memory=300000000", "--disable-usage-stats"]
+    small.append("--include-log-monitor=false")  # no driver asks for logs, and it is never idle
     # Else all nodes of a machine take the same port, also those of other clusters.
     agent = f"--dashboard-agent-listen-port={free_port()}"
     words = [f"--num-cpus={cpus}", f"--node-ip-address={host}", agent, *small]

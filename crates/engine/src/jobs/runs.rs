@@ -8,9 +8,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::shuffle::{MadeRun, Shuffle, Slice, longest_of, makers};
+use super::shuffle::{MadeRun, Shuffle, Slice, last_tasks};
 use super::steps::RunningJob;
-use crate::driver::{Needs, Next, Reports, stage};
+use crate::driver::{Next, Reports, stage};
 use gristmill_base::error::{Error, JobOption, Kind, Result};
 use gristmill_base::order::borders::Border;
 use gristmill_base::record::shape::Shape;
@@ -176,25 +176,15 @@ impl RunSort {
             Some(planned) => planned,
             None => self.targets_of(runs)?,
         };
-        let Shuffle {
-            plan,
-            memory_layout,
-            ..
-        } = &self.shuffle;
-        let (mut tasks, mut needs) = (Vec::with_capacity(targets.len()), Vec::new());
-        for slice in slices {
-            let of_slice = slice.tasks(targets.len());
-            let source_bytes = memory_layout.source_bytes(&longest_of(&slice.runs));
-            needs.extend(vec![makers(&slice.runs); of_slice.len()]);
-            let runs = Arc::new(slice.runs.into_iter().map(|made| made.run).collect());
-            tasks.extend(targets[of_slice].iter().map(|target| MergeSpec {
-                plan: Arc::clone(plan),
-                runs: Arc::clone(&runs),
-                source_bytes,
-                target: target.clone(),
-            }));
-        }
-        let merge = stage("merge", bytes, tasks).needing(Needs::each(needs));
+        let plan = &self.shuffle.plan;
+        let numbers = (&self.shuffle.memory_layout, targets.len());
+        let (tasks, needs) = last_tasks(slices, numbers, |number, runs, source_bytes| MergeSpec {
+            plan: Arc::clone(plan),
+            runs: Arc::clone(runs),
+            source_bytes,
+            target: targets[number].clone(),
+        });
+        let merge = stage("merge", bytes, tasks).needing(needs);
         lock(&self.outcome).merging = true;
         Ok(merge.then(move |reports| {
             let proofs = reports.into_iter().map(|report| report.proofs);

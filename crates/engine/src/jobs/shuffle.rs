@@ -17,9 +17,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::steps::{OutputLocations, RunningJob};
+use super::steps::OutputLocations;
 use crate::driver::{Needs, Next, stage};
-use crate::plan::shuffle::{ShuffleOptions, ShuffleSize, round_fan_in};
+use crate::plan::shuffle::{JobShuffle, round_fan_in};
 use crate::plan::spill::MemoryLayout;
 use gristmill_base::error::Result;
 use gristmill_base::order::borders::Border;
@@ -58,7 +58,7 @@ pub(super) struct Slice {
 
 impl Slice {
     /// Its tasks, of so many.
-    pub(super) fn tasks(&self, all: usize) -> Range<usize> {
+    fn tasks(&self, all: usize) -> Range<usize> {
         self.part
             .as_ref()
             .map_or(0..all, |(tasks, _)| tasks.clone())
@@ -99,36 +99,16 @@ pub(super) struct Shuffle {
     of_job: JobShuffle,
 }
 
-/// What a job says of its shuffle, and where it runs.
-#[derive(Debug, Clone)]
-pub(super) struct JobShuffle {
-    pub(super) options: ShuffleOptions,
-    pub(super) nodes: usize,
-    pub(super) workers: usize,
-}
+/// Neighbouring runs, each group of which becomes one.
+type Groups = Vec<Vec<MadeRun>>;
 
-impl JobShuffle {
-    pub(super) fn of(job: &RunningJob<'_>) -> Self {
-        JobShuffle {
-            options: job.common.shuffle_options(),
-            nodes: job.nodes,
-            workers: job.workers,
-        }
-    }
-
-    /// What decides the plan for so many bytes, in so many runs, which so many tasks merge at last.
-    pub(super) fn size(
-        &self,
-        memory_layout: &MemoryLayout,
-        (bytes, runs, tasks): (u64, u64, u64),
-    ) -> ShuffleSize {
-        ShuffleSize {
-            bytes,
-            runs,
-            tasks,
-            ..ShuffleSize::of(memory_layout, self.nodes, self.workers)
-        }
-    }
+/// The tasks of a round.
+#[derive(Default)]
+struct Merges {
+    tasks: Vec<MergeRunsSpec>,
+    needs: Vec<Vec<Range<u32>>>,
+    /// The slice of each, and its group there.
+    places: Vec<(usize, usize)>,
 }
 
 /// Runs on their way to the last merge.
@@ -175,8 +155,7 @@ impl Shuffle {
     /// The rounds for runs of so many bytes, which go to about so many tasks.
     pub(super) fn rounds(&self, runs: &[MadeRun], (bytes, tasks): (u64, u64)) -> Rounds {
         let numbers = (bytes, runs.len() as u64, tasks);
-        let size = self.of_job.size(&self.memory_layout, numbers);
-        let mut fan_outs = VecDeque::from(self.of_job.options.fan_outs(size));
+        let mut fan_outs = VecDeque::from(self.of_job.fan_outs(&self.memory_layout, numbers));
         let _ = fan_outs.pop_back(); // what is left to cut, the last merge cuts
         Rounds {
             fan_outs,
@@ -216,56 +195,24 @@ impl Shuffle {
         P: Fn(&[SpilledRun]) + Send + 'static,
         L: FnOnce(Vec<Slice>) -> Result<Next> + Send + 'static,
     {
-        let mut groups = Vec::new();
-        while groups.iter().all(Vec::is_empty) {
-            let Rounds { fan_outs, ends } = &mut round.rounds;
-            let left = fan_outs.len() as u32;
-            let Some(fan_out) = fan_outs.pop_front() else {
-                groups = self.groups_of(&round.slices, None)?;
-                break;
-            };
-            let slices = round.slices.len();
-            round.slices = cut(round.slices, fan_out as usize, ends);
-            if fan_out > 1 && round.slices.len() == slices {
-                continue; // there are no more tasks than slices
-            }
-            groups = self.groups_of(&round.slices, Some(left + 1))?;
-        }
-        if groups.iter().all(Vec::is_empty) {
+        let lengths = self.cut(&mut round.slices, &mut round.rounds)?;
+        if lengths.iter().all(Vec::is_empty) {
             return (round.last)(round.slices);
         }
-        let groups: Vec<Vec<Vec<MadeRun>>> = round
-            .slices
-            .iter_mut()
-            .zip(groups)
+        let slices = round.slices.iter_mut().zip(lengths);
+        let mut groups: Vec<Groups> = slices
             .map(|(slice, lengths)| grouped(std::mem::take(&mut slice.runs), lengths))
             .collect();
-        // The tasks of a slice are at home on one node: neighbours among the tasks are on different ones.
-        let (mut tasks, mut needs, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        let longest = groups.iter().map(Vec::len).max().unwrap_or(0);
-        let mut number = 0;
-        for at in 0..longest {
-            for (of_slice, groups) in groups.iter().enumerate() {
-                let Some(group) = groups.get(at) else {
-                    continue;
-                };
-                if group.len() > 1 {
-                    let home = (round.slices.len() > 1)
-                        .then(|| (of_slice * self.of_job.nodes / round.slices.len()) as u32);
-                    let slice = &round.slices[of_slice];
-                    tasks.push(self.task(group, slice, (number, home)));
-                    needs.push(makers(group));
-                    places.push((of_slice, at));
-                }
-                number += 1;
-            }
-        }
+        let Merges {
+            tasks,
+            needs,
+            places,
+        } = self.merges(&round.slices, &groups);
         let merges = stage("merge runs", round.bytes, tasks).needing(Needs::Each(needs));
         Ok(merges.then(move |merged| {
             let (makers, merged): (Vec<u32>, Vec<MergeRunsReport>) = merged.of_tasks().unzip();
             let merged: Vec<SpilledRun> = merged.into_iter().map(|report| report.run).collect();
             (round.passed)(&merged);
-            let mut groups = groups;
             for ((run, by), (slice, at)) in merged.into_iter().zip(makers).zip(places) {
                 groups[slice][at] = vec![MadeRun {
                     slice: round.slices[slice].buckets().cloned(),
@@ -277,6 +224,47 @@ impl Shuffle {
             }
             self.next(round)
         }))
+    }
+
+    /// Cuts the slices for the next round that has something to merge, and says how many neighbouring runs of each become one;
+    /// nothing where the last merge comes.
+    fn cut(&self, slices: &mut Vec<Slice>, rounds: &mut Rounds) -> Result<Vec<Vec<usize>>> {
+        loop {
+            let left = rounds.fan_outs.len() as u32;
+            let Some(fan_out) = rounds.fan_outs.pop_front() else {
+                return self.groups_of(slices, None);
+            };
+            let before = slices.len();
+            *slices = finer(std::mem::take(slices), fan_out as usize, &rounds.ends);
+            if fan_out > 1 && slices.len() == before {
+                continue; // there are no more tasks than slices
+            }
+            let lengths = self.groups_of(slices, Some(left + 1))?;
+            if !lengths.iter().all(Vec::is_empty) {
+                return Ok(lengths);
+            }
+        }
+    }
+
+    /// The tasks of a round. Those of a slice are at home on one node: neighbours among the tasks are on different ones.
+    fn merges(&self, slices: &[Slice], groups: &[Groups]) -> Merges {
+        let mut merges = Merges::default();
+        let longest = groups.iter().map(Vec::len).max().unwrap_or(0);
+        let places = (0..longest).flat_map(|at| (0..groups.len()).map(move |slice| (slice, at)));
+        let groups = places.filter_map(|(slice, at)| Some((slice, at, groups[slice].get(at)?)));
+        for (number, (slice, at, group)) in (0..).zip(groups) {
+            if group.len() < 2 {
+                continue;
+            }
+            let home = slice * self.of_job.nodes / slices.len();
+            let home = (slices.len() > 1).then_some(home as u32);
+            merges
+                .tasks
+                .push(self.task(group, &slices[slice], (number, home)));
+            merges.needs.push(makers(group));
+            merges.places.push((slice, at));
+        }
+        merges
     }
 
     /// How many neighbouring runs of each slice become one: nothing where all can be merged at once and there is no round, of
@@ -324,7 +312,7 @@ impl Shuffle {
 }
 
 /// Runs in groups of these lengths.
-fn grouped(runs: Vec<MadeRun>, lengths: Vec<usize>) -> Vec<Vec<MadeRun>> {
+fn grouped(runs: Vec<MadeRun>, lengths: Vec<usize>) -> Groups {
     if lengths.is_empty() {
         return runs.into_iter().map(|run| vec![run]).collect();
     }
@@ -336,7 +324,7 @@ fn grouped(runs: Vec<MadeRun>, lengths: Vec<usize>) -> Vec<Vec<MadeRun>> {
 }
 
 /// Cuts each slice into so many, as even as its tasks are; each has one task at least.
-fn cut(slices: Vec<Slice>, fan_out: usize, ends: &[usize]) -> Vec<Slice> {
+fn finer(slices: Vec<Slice>, fan_out: usize, ends: &[usize]) -> Vec<Slice> {
     let mut finer = Vec::new();
     for slice in slices {
         let Range { start, end } = slice.tasks(ends.len());
@@ -364,8 +352,26 @@ fn cut(slices: Vec<Slice>, fan_out: usize, ends: &[usize]) -> Vec<Slice> {
     finer
 }
 
+/// The tasks of the last merge, of which there are so many, and what they need. `task` makes one from its number, the runs of its
+/// slice, and the bytes of each of the two buffers of a run.
+pub(super) fn last_tasks<K>(
+    slices: Vec<Slice>,
+    (memory_layout, all): (&MemoryLayout, usize),
+    mut task: impl FnMut(usize, &Arc<Vec<MergeRun>>, usize) -> K,
+) -> (Vec<K>, Needs) {
+    let (mut tasks, mut needs) = (Vec::with_capacity(all), Vec::with_capacity(all));
+    for slice in slices {
+        let of_slice = slice.tasks(all);
+        let source_bytes = memory_layout.source_bytes(&longest_of(&slice.runs));
+        needs.extend(vec![makers(&slice.runs); of_slice.len()]);
+        let runs = Arc::new(slice.runs.into_iter().map(|made| made.run).collect());
+        tasks.extend(of_slice.map(|number| task(number, &runs, source_bytes)));
+    }
+    (tasks, Needs::each(needs))
+}
+
 /// The tasks that made some runs.
-pub(super) fn makers(runs: &[MadeRun]) -> Vec<Range<u32>> {
+fn makers(runs: &[MadeRun]) -> Vec<Range<u32>> {
     let tasks: BTreeSet<u32> = runs.iter().map(|made| made.by).collect();
     let mut ranges: Vec<Range<u32>> = Vec::new();
     for task in tasks {
@@ -378,159 +384,9 @@ pub(super) fn makers(runs: &[MadeRun]) -> Vec<Range<u32>> {
 }
 
 /// The longest record of each run.
-pub(super) fn longest_of(runs: &[MadeRun]) -> Vec<u64> {
+fn longest_of(runs: &[MadeRun]) -> Vec<u64> {
     runs.iter().map(|made| made.run.longest).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-    use std::sync::Mutex;
-
-    use super::*;
-    use crate::driver::{Plan, StagedPlan};
-    use crate::plan::shuffle::{FanOuts, ShuffleKind};
-    use gristmill_base::record::shape::{PairShape, Shape};
-    use gristmill_base::sync::lock;
-    use gristmill_storage::sorted_run::RunCompression;
-    use gristmill_tasks::task::{TaskReport, TaskSpec};
-    use proptest::prelude::*;
-
-    /// What runs hold: bucket and place in the input of each record, in order.
-    type Records = Vec<(usize, u32)>;
-
-    fn made(name: String, by: u32) -> MadeRun {
-        let run = SpilledRun {
-            path: name.into(),
-            longest: 100,
-            ..SpilledRun::default()
-        };
-        MadeRun::new(run, by)
-    }
-
-    /// What a merge of such runs gives of some buckets: what comes first in the input comes first.
-    fn merge(runs: &[MergeRun], all: &BTreeMap<String, Records>, buckets: Range<usize>) -> Records {
-        let name = |run: &MergeRun| run.path.to_str().unwrap().to_owned();
-        let records = runs.iter().flat_map(|run| &all[&name(run)]);
-        let mut merged: Records = records
-            .filter(|(bucket, _)| buckets.contains(bucket))
-            .copied()
-            .collect();
-        merged.sort_by_key(|(bucket, _)| *bucket); // stable
-        merged
-    }
-
-    fn shuffle(of_job: JobShuffle, buckets: usize, fan_in: usize) -> Shuffle {
-        let places = OutputLocations {
-            runs: vec!["/runs".into()],
-            output: "/out".into(),
-            names: Vec::new(),
-            uploads: Vec::new(),
-            shape: PairShape.kind(),
-            unique: false,
-            codes: None,
-            compression: RunCompression::None,
-            attempts: None,
-        };
-        let border = Border {
-            key: Vec::new(),
-            position: 0,
-        };
-        let layout = MemoryLayout::new(64 << 20, 2, 100, 100).unwrap();
-        Shuffle::new(
-            of_job,
-            &places,
-            vec![border; buckets - 1],
-            layout.opening(fan_in),
-        )
-    }
-
-    proptest! {
-        /// Whatever the rounds: each task of the last merge finds all records of its buckets once, in the order of the input.
-        #[test]
-        fn every_record_comes_to_its_task_once_and_in_order(
-            runs in proptest::collection::vec(proptest::collection::vec(0_usize..40, 0..20), 0..30),
-            cuts in proptest::collection::btree_set(1_usize..40, 0..12),
-            fan_outs in proptest::collection::vec(1_usize..6, 0..5),
-            kind in 0_usize..4,
-            fan_in in 2_usize..9,
-            nodes in 1_usize..4,
-        ) {
-            let buckets = 40;
-            let ends: Vec<usize> = cuts.into_iter().chain([buckets]).collect();
-            let kind = [ShuffleKind::Auto, ShuffleKind::Immediate, ShuffleKind::TwoLevel, ShuffleKind::Iterative][kind];
-            let options = ShuffleOptions { kind, fan_outs: FanOuts(fan_outs) };
-            let shuffle = shuffle(JobShuffle { options, nodes, workers: 2 }, buckets, fan_in);
-            let (mut contents, mut given, mut place) = (BTreeMap::new(), Vec::new(), 0);
-            let mut wanted = vec![Records::new(); ends.len()];
-            for (task, run) in (0_u32..).zip(&runs) {
-                let mut records = Records::new();
-                let mut sorted = run.clone();
-                sorted.sort_unstable();
-                for bucket in sorted {
-                    records.push((bucket, place));
-                    wanted[ends.partition_point(|end| *end <= bucket)].push((bucket, place));
-                    place += 1;
-                }
-                contents.insert(format!("run-{task}"), records);
-                given.push(made(format!("run-{task}"), task));
-            }
-            wanted.iter_mut().for_each(|records| records.sort_by_key(|(bucket, _)| *bucket));
-            let rounds = shuffle.rounds(&given, (1 << 30, ends.len() as u64)).ending(ends.clone());
-            let found = Arc::new(Mutex::new(Vec::new()));
-            let kept = Arc::clone(&found);
-            let next = shuffle.merge(given, (1 << 30, rounds), |_| {}, move |slices| {
-                *lock(&kept) = slices;
-                Ok(Next::end())
-            });
-            let mut plan = StagedPlan::new(next.unwrap());
-            let (mut reports, mut number) = (Vec::new(), 0);
-            while let Some(stage) = plan.next_stage(std::mem::take(&mut reports)).unwrap() {
-                for task in stage.tasks {
-                    let TaskSpec::MergeRuns(task) = task else { unreachable!() };
-                    prop_assert!(task.runs.len() <= fan_in.max(2));
-                    let name = format!("merged-{number}");
-                    number += 1;
-                    let slice = task.slice.clone().unwrap_or(0..buckets);
-                    contents.insert(name.clone(), merge(&task.runs, &contents, slice));
-                    if task.slice.is_none() {
-                        for run in &task.runs {
-                            contents.remove(run.path.to_str().unwrap()).unwrap(); // used up
-                        }
-                    }
-                    let run = SpilledRun { path: name.into(), longest: 100, ..SpilledRun::default() };
-                    reports.push(TaskReport::MergeRuns(MergeRunsReport { run, spent: Vec::new() }));
-                }
-            }
-            let mut tasks = 0;
-            for slice in lock(&found).iter() {
-                let runs: Vec<MergeRun> = slice.runs.iter().map(|made| made.run.clone()).collect();
-                prop_assert!(runs.len() <= fan_in.max(2));
-                for task in slice.tasks(ends.len()) {
-                    prop_assert_eq!(task, tasks);
-                    let start = task.checked_sub(1).map_or(0, |before| ends[before]);
-                    prop_assert_eq!(&merge(&runs, &contents, start..ends[task]), &wanted[task]);
-                    tasks += 1;
-                }
-            }
-            prop_assert_eq!(tasks, ends.len());
-        }
-    }
-
-    #[test]
-    fn makers_of_runs_are_ranges_of_tasks() {
-        let made = |by| MadeRun {
-            run: MergeRun {
-                path: "run".into(),
-                longest: 0,
-            },
-            buckets: BucketSizes::default(),
-            by,
-            slice: None,
-        };
-        let of = |tasks: &[u32]| makers(&tasks.iter().map(|by| made(*by)).collect::<Vec<_>>());
-        assert_eq!(of(&[]), [] as [Range<u32>; 0]);
-        assert_eq!(of(&[3, 4, 3, 4, 5]), [3..6]); // of a stream, whose tasks took turns
-        assert_eq!(of(&[7, 1, 9, 2]), [1..3, 7..8, 9..10]);
-    }
-}
+mod tests;

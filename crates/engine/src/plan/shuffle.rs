@@ -95,7 +95,7 @@ pub struct ShuffleOptions {
     /// The plan.
     pub kind: ShuffleKind,
     /// Its rounds, if they are given.
-    pub fan_outs: FanOuts,
+    pub rounds: FanOuts,
 }
 
 /// What decides a plan.
@@ -140,40 +140,65 @@ pub struct PlannedShuffle {
     pub seconds: f64,
 }
 
-impl ShuffleSize {
-    /// What a job's memory, nodes and workers decide.
-    pub fn of(memory_layout: &MemoryLayout, nodes: usize, workers: usize) -> Self {
+/// What a job says of its shuffle, and where it runs.
+#[derive(Debug, Clone)]
+pub struct JobShuffle {
+    /// What the user says.
+    pub options: ShuffleOptions,
+    /// The nodes that it is planned for; 1 on one machine.
+    pub nodes: usize,
+    /// Tasks at once.
+    pub workers: usize,
+}
+
+impl JobShuffle {
+    /// What decides the plan for so many bytes, in so many runs, which so many tasks merge at last.
+    fn size(
+        &self,
+        memory_layout: &MemoryLayout,
+        (bytes, runs, tasks): (u64, u64, u64),
+    ) -> ShuffleSize {
         let fan_in = memory_layout.fan_in();
         ShuffleSize {
-            bytes: 0,
-            runs: 0,
-            tasks: 0,
+            bytes,
+            runs,
+            tasks,
             fan_in: fan_in as u64,
             read_bytes: memory_layout.source_bytes(&vec![0; fan_in]) as u64,
-            nodes: nodes as u64,
-            workers: workers as u64,
+            nodes: self.nodes as u64,
+            workers: self.workers as u64,
         }
+    }
+
+    /// The fan-outs for so many bytes, in so many runs, which so many tasks merge at last.
+    pub fn fan_outs(&self, memory_layout: &MemoryLayout, numbers: (u64, u64, u64)) -> Vec<u64> {
+        self.options.fan_outs(self.size(memory_layout, numbers))
+    }
+
+    /// All plans for them, and which one the job goes by.
+    pub fn alternatives(
+        &self,
+        memory_layout: &MemoryLayout,
+        numbers: (u64, u64, u64),
+    ) -> Vec<PlannedShuffle> {
+        self.options.alternatives(self.size(memory_layout, numbers))
     }
 }
 
 impl ShuffleOptions {
     /// Whether a plan is asked for that has rounds: then what would fit in memory goes by runs, too.
     pub fn has_rounds(&self) -> bool {
-        !self.fan_outs.0.is_empty()
-            || matches!(self.kind, ShuffleKind::TwoLevel | ShuffleKind::Iterative)
+        let one = matches!(self.kind, ShuffleKind::Auto | ShuffleKind::Immediate);
+        !one || !self.rounds.0.is_empty()
     }
 
     /// Fails where the options contradict each other.
     pub fn check(&self) -> Result<()> {
-        let named = match self.kind {
-            ShuffleKind::Immediate => "immediate",
-            ShuffleKind::TwoLevel => "two-level",
-            ShuffleKind::Auto | ShuffleKind::Iterative => return Ok(()),
-        };
-        if self.fan_outs.0.is_empty() {
+        let other = named(self.kind).filter(|plan| plan.kind != ShuffleKind::Iterative);
+        let Some(NamedPlan { name, .. }) = other.filter(|_| !self.rounds.0.is_empty()) else {
             return Ok(());
-        }
-        let message = format!("rounds are those of an iterative shuffle, and {named} was given");
+        };
+        let message = format!("rounds are those of an iterative shuffle, and {name} was given");
         Err(Error::new(Kind::BadOption, "read the options", message).of_option("rounds"))
     }
 
@@ -189,101 +214,88 @@ impl ShuffleOptions {
     /// assert_eq!((of(ShuffleKind::TwoLevel), of(ShuffleKind::Iterative)), (vec![2, 40], vec![5, 5, 4]));
     /// ```
     pub fn fan_outs(&self, size: ShuffleSize) -> Vec<u64> {
-        if !self.fan_outs.0.is_empty() {
-            return self
-                .fan_outs
-                .0
-                .iter()
-                .map(|fan_out| *fan_out as u64)
-                .collect();
-        }
-        match self.kind {
-            ShuffleKind::Auto => cheapest(size).fan_outs,
-            ShuffleKind::Immediate => IMMEDIATE.fan_outs(size),
-            ShuffleKind::TwoLevel => TWO_LEVEL.fan_outs(size),
-            ShuffleKind::Iterative => ITERATIVE.fan_outs(size),
-        }
+        self.chosen(size).fan_outs
     }
 
     /// All plans for a shuffle of this size, and which one the job goes by.
     pub fn alternatives(&self, size: ShuffleSize) -> Vec<PlannedShuffle> {
-        let chosen = self.fan_outs(size);
-        let given = (!self.fan_outs.0.is_empty()).then(|| cost("rounds", chosen.clone(), size));
-        let named = PLANS
-            .iter()
-            .map(|plan| cost(plan.name, plan.fan_outs(size), size));
-        let mut plans: Vec<_> = named.chain(given).collect();
-        let last = plans
-            .iter()
-            .rposition(|plan| plan.fan_outs == chosen && is_asked(self, plan.plan));
-        if let Some(plan) = last.and_then(|at| plans.get_mut(at)) {
-            plan.chosen = true;
+        let chosen = self.chosen(size);
+        let mut plans: Vec<_> = PLANS.iter().map(|plan| plan.cost(size)).collect();
+        match plans.iter_mut().find(|plan| plan.plan == chosen.plan) {
+            Some(plan) => plan.chosen = true,
+            None => plans.push(PlannedShuffle {
+                chosen: true,
+                ..chosen
+            }),
         }
         plans
     }
-}
 
-/// Whether a plan of this name is what the options ask for.
-fn is_asked(options: &ShuffleOptions, plan: &str) -> bool {
-    match (options.fan_outs.0.is_empty(), options.kind) {
-        (false, _) => plan == "rounds",
-        (true, ShuffleKind::Auto) => true,
-        (true, ShuffleKind::Immediate) => plan == IMMEDIATE.name,
-        (true, ShuffleKind::TwoLevel) => plan == TWO_LEVEL.name,
-        (true, ShuffleKind::Iterative) => plan == ITERATIVE.name,
+    fn chosen(&self, size: ShuffleSize) -> PlannedShuffle {
+        match (self.rounds.0.as_slice(), named(self.kind)) {
+            ([], Some(plan)) => plan.cost(size),
+            ([], None) => cheapest(size),
+            (given, _) => cost("rounds", given.iter().map(|n| *n as u64).collect(), size),
+        }
     }
 }
 
-/// A plan by name: its number of merges, one after another.
+/// A plan by name.
 struct NamedPlan {
+    kind: ShuffleKind,
     name: &'static str,
     fan_outs: fn(ShuffleSize) -> Vec<u64>,
 }
 
-const IMMEDIATE: NamedPlan = NamedPlan {
-    name: "immediate",
-    fan_outs: |size| vec![size.tasks],
-};
-
-const TWO_LEVEL: NamedPlan = NamedPlan {
-    name: "two-level",
-    fan_outs: |size| {
-        let groups = if size.nodes > 1 {
-            size.nodes
-        } else {
-            size.workers
-        };
-        let groups = groups.clamp(1, size.tasks.max(1));
-        vec![groups, size.tasks.div_ceil(groups)]
+/// From the one that writes least on: another plan is a line here, and its kind.
+const PLANS: [NamedPlan; 3] = [
+    NamedPlan {
+        kind: ShuffleKind::Immediate,
+        name: "immediate",
+        fan_outs: |size| vec![size.tasks],
     },
-};
-
-const ITERATIVE: NamedPlan = NamedPlan {
-    name: "iterative",
-    fan_outs: |size| {
-        let each = root(size.tasks, 3).max(2);
-        vec![each, each, size.tasks.div_ceil(each * each).max(1)]
+    NamedPlan {
+        kind: ShuffleKind::TwoLevel,
+        name: "two-level",
+        fan_outs: |size| {
+            let groups = match size.nodes {
+                ..=1 => size.workers,
+                nodes => nodes,
+            };
+            let groups = groups.clamp(1, size.tasks.max(1));
+            vec![groups, size.tasks.div_ceil(groups)]
+        },
     },
-};
+    NamedPlan {
+        kind: ShuffleKind::Iterative,
+        name: "iterative",
+        fan_outs: |size| {
+            let each = root(size.tasks, 3).max(2);
+            vec![each, each, size.tasks.div_ceil(each * each).max(1)]
+        },
+    },
+];
 
-/// From the one that writes least on.
-const PLANS: [&NamedPlan; 3] = [&IMMEDIATE, &TWO_LEVEL, &ITERATIVE];
+/// The plan of a kind; nothing where the cost decides.
+fn named(kind: ShuffleKind) -> Option<&'static NamedPlan> {
+    PLANS.iter().find(|plan| plan.kind == kind)
+}
 
 impl NamedPlan {
-    fn fan_outs(&self, size: ShuffleSize) -> Vec<u64> {
-        (self.fan_outs)(size)
+    fn cost(&self, size: ShuffleSize) -> PlannedShuffle {
+        cost(self.name, (self.fan_outs)(size), size)
     }
 }
 
 /// The plan that takes the least time; of equal ones the first. A round is worth its tasks only where passes over all runs are
 /// forced, and cross a network.
 fn cheapest(size: ShuffleSize) -> PlannedShuffle {
-    let immediate = cost(IMMEDIATE.name, IMMEDIATE.fan_outs(size), size);
+    let [immediate, others @ ..] = &PLANS;
+    let immediate = immediate.cost(size);
     if size.nodes < 2 || immediate.merges.is_empty() {
         return immediate;
     }
-    let others = PLANS.iter().skip(1);
-    let others = others.map(|plan| cost(plan.name, plan.fan_outs(size), size));
+    let others = others.iter().map(|plan| plan.cost(size));
     others.fold(immediate, |best, plan| {
         if plan.seconds < best.seconds {
             plan
@@ -459,7 +471,7 @@ mod tests {
     fn rounds_that_are_given_are_those_of_an_iterative_shuffle() {
         let given = |kind, fan_outs: &[usize]| ShuffleOptions {
             kind,
-            fan_outs: FanOuts(fan_outs.to_vec()),
+            rounds: FanOuts(fan_outs.to_vec()),
         };
         assert!(given(ShuffleKind::TwoLevel, &[4, 4]).check().is_err());
         assert!(given(ShuffleKind::Auto, &[4, 4]).check().is_ok());

@@ -429,7 +429,7 @@ impl Common {
     pub(crate) fn shuffle_options(&self) -> ShuffleOptions {
         ShuffleOptions {
             kind: self.shuffle,
-            fan_outs: self.rounds.clone(),
+            rounds: self.rounds.clone(),
         }
     }
 

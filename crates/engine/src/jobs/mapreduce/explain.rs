@@ -1,6 +1,5 @@
 //! What `explain` says of a MapReduce job: its stages, its memory, and whether it spills runs.
 
-use crate::jobs::shuffle::JobShuffle;
 use crate::jobs::steps::RunningJob;
 use crate::jobs::steps::explain::{PlannedRuns, memory};
 use crate::plan::explain::{Explanation, PlannedStage};
@@ -97,7 +96,6 @@ fn shuffles_of(
     }
     let bytes = spec.input_bytes();
     let runs = memory_layout.runs(bytes).max(spec.splits.len() as u64);
-    let shuffle = JobShuffle::of(job);
-    let size = shuffle.size(memory_layout, (bytes, runs, u64::from(spec.partitions)));
-    shuffle.options.alternatives(size)
+    let numbers = (bytes, runs, u64::from(spec.partitions));
+    job.shuffle().alternatives(memory_layout, numbers)
 }

@@ -43,7 +43,6 @@ use self::outcome::MapReduceOutcome;
 use self::stages::MapReduce;
 pub(super) use self::wrong_option::{pattern_of, wrong_option};
 use super::kind::{Described, JobKind};
-use super::shuffle::JobShuffle;
 use super::steps::remote_inputs::remote_input_names;
 use super::steps::{JobOutput, OutputLocations, RunningJob, refusal, unless_changed};
 use crate::driver::RetryPolicy;
@@ -179,7 +178,7 @@ fn run(job: &mut RunningJob<'_>, definition: &JobDefinition) -> Result<()> {
     let out = Arc::clone(&outcome);
     let shared_by = (&places, attempts.as_path());
     let plan = MapReduce::new(
-        JobShuffle::of(job),
+        job.shuffle(),
         spec,
         memory_layout,
         ahead_bytes,

@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex};
 
 use super::outcome::{MadeRuns, MapReduceOutcome};
 use crate::driver::{Needs, Next, Reports, StagedPlan, stage};
-use crate::jobs::shuffle::{JobShuffle, MadeRun, Shuffle, Slice, longest_of, makers};
+use crate::jobs::shuffle::{MadeRun, Shuffle, Slice, last_tasks};
 use crate::jobs::steps::OutputLocations;
 use crate::plan::mapreduce::MapReduceSpec;
+use crate::plan::shuffle::JobShuffle;
 use crate::plan::spill::MemoryLayout;
 use gristmill_base::error::Result;
 use gristmill_base::sync::lock;
@@ -149,17 +150,10 @@ impl MapReduce {
         memory_layout: &MemoryLayout,
         work: impl Fn(u32, &Arc<Vec<MergeRun>>, usize) -> UserTaskKind,
     ) -> (Vec<UserTaskSpec>, Needs) {
-        let (mut tasks, mut needs) = (Vec::new(), Vec::new());
-        for slice in slices {
-            let of_slice = slice.tasks(self.spec.partitions as usize);
-            let source_bytes = memory_layout.source_bytes(&longest_of(&slice.runs));
-            needs.extend(vec![makers(&slice.runs); of_slice.len()]);
-            let runs = Arc::new(slice.runs.into_iter().map(|made| made.run).collect());
-            tasks.extend(
-                of_slice.map(|partition| self.task(work(partition as u32, &runs, source_bytes))),
-            );
-        }
-        (tasks, Needs::each(needs))
+        let numbers = (memory_layout, self.spec.partitions as usize);
+        last_tasks(slices, numbers, |partition, runs, source_bytes| {
+            self.task(work(partition as u32, runs, source_bytes))
+        })
     }
 
     /// Makes other pairs of all groups: other runs.
@@ -234,8 +228,6 @@ mod tests {
     use super::*;
     use crate::driver::Plan;
     use crate::plan::shuffle::{ShuffleKind, ShuffleOptions};
-    use gristmill_base::record::shape::{PairShape, Shape};
-    use gristmill_storage::sorted_run::RunCompression;
     use gristmill_tasks::task::MergeRunsReport;
 
     fn plan(regroups: bool, options: ShuffleOptions) -> (StagedPlan, Arc<Mutex<MapReduceOutcome>>) {
@@ -244,17 +236,7 @@ mod tests {
             regroups: regroups.then(|| Arc::new(InputRanges::even(&[7], 2))),
             ..serde_json::from_str(text).unwrap()
         };
-        let places = OutputLocations {
-            runs: vec!["/runs".into()],
-            output: "/out".into(),
-            names: Vec::new(),
-            uploads: Vec::new(),
-            shape: PairShape.kind(),
-            unique: false,
-            codes: None,
-            compression: RunCompression::None,
-            attempts: None,
-        };
+        let places = OutputLocations::of_pairs();
         let layout = MemoryLayout::new(20_000_000, 2, 64, 0).unwrap();
         let outcome = Arc::default();
         let places = (&places, Path::new("/attempts"));

@@ -31,7 +31,7 @@ use self::output::{SortOutput, WrittenFile};
 use self::plan::Sort;
 use super::kind::JobKind;
 use super::runs::{RunOutcome, RunSort, count_runs};
-use super::shuffle::{JobShuffle, Shuffle};
+use super::shuffle::Shuffle;
 use super::steps::refusal::{FROM_STREAM, TO_STREAM};
 use super::steps::remote_inputs::remote_inputs;
 use super::steps::{self, RunningJob, refusal};
@@ -305,7 +305,7 @@ impl<S: Shape> Sort<'_, S> {
         };
         let node = NodeContext::new(Arc::clone(&store), job.budget()).with_runs(run_store);
         let node = node.with_runs_in_memory(self.memory_runs)?;
-        job.tell_of_node_memory(&self.memory_layout);
+        job.note_node_memory(&self.memory_layout);
         let context = TaskContext::new(job.shared(input.files), node, process);
         let outcome = Arc::new(Mutex::new(RunOutcome::default()));
         let records = (self.shape.kind(), self.spec.unique);
@@ -316,7 +316,7 @@ impl<S: Shape> Sort<'_, S> {
             table: self.table.as_ref().map(|table| table.keys.clone()),
             input_bytes,
             shuffle: Shuffle::new(
-                JobShuffle::of(job),
+                job.shuffle(),
                 &places,
                 Vec::new(),
                 self.memory_layout.clone(),

@@ -4,7 +4,6 @@
 use super::job::RunningJob;
 use super::job_request::JobOutput;
 use super::remote_inputs::{RemoteInput, planned_input, planned_output};
-use crate::jobs::shuffle::JobShuffle;
 use crate::plan::disk::RunDisk;
 use crate::plan::explain::{Explanation, PlannedDisk, PlannedMemory, PlannedStage, PlannedStore};
 use crate::plan::spill::MemoryLayout;
@@ -70,9 +69,7 @@ impl<'a> RunningJob<'a> {
         memory_layout: &MemoryLayout,
         numbers: (u64, u64, u64),
     ) -> usize {
-        let shuffle = JobShuffle::of(self);
-        let size = shuffle.size(memory_layout, numbers);
-        shuffle.options.fan_outs(size).len() - 1
+        self.shuffle().fan_outs(memory_layout, numbers).len() - 1
     }
 
     /// The same with the stores of others that the job reads from, which are tried, and writes to.
@@ -205,9 +202,8 @@ pub(in crate::jobs) fn by_runs(
     explained.mode = "runs";
     explained.fan_in = memory_layout.fan_in();
     let runs = memory_layout.runs(bytes).max(tasks) as usize;
-    let shuffle = JobShuffle::of(job);
-    let size = shuffle.size(memory_layout, (bytes, runs as u64, merges));
-    let shuffles = shuffle.options.alternatives(size);
+    let numbers = (bytes, runs as u64, merges);
+    let shuffles = job.shuffle().alternatives(memory_layout, numbers);
     let chosen = shuffles.iter().find(|plan| plan.chosen && are_all);
     let passes = chosen.map_or_else(Vec::new, |plan| plan.merges.clone());
     explained.shuffles = if are_all { shuffles } else { Vec::new() };

@@ -12,6 +12,7 @@ use crate::jobs::report::JobReport;
 use crate::plan;
 use crate::plan::amount::check_count;
 use crate::plan::files::{RUNS_MAX, fewer_workers, runs_at_once, workers_within};
+use crate::plan::shuffle::JobShuffle;
 use crate::plan::table::Common;
 use crate::runner::nodes::Nodes;
 use crate::runner::phases::PhaseClock;
@@ -242,6 +243,15 @@ impl<'a> RunningJob<'a> {
         self.report.workers = self.workers;
         self.report.memory_bytes = self.memory_bytes;
         Ok(())
+    }
+
+    /// What is said of its shuffle, and where it runs.
+    pub(in crate::jobs) fn shuffle(&self) -> JobShuffle {
+        JobShuffle {
+            options: self.common.shuffle_options(),
+            nodes: self.nodes,
+            workers: self.workers,
+        }
     }
 
     /// Whether runs that fit may stay in the memory of nodes: a round of a shuffle would hold them twice.

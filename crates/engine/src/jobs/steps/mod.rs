@@ -14,6 +14,7 @@ mod directory;
 pub(super) mod explain;
 mod job;
 mod job_request;
+mod kept_tasks;
 pub(super) mod map_inputs;
 mod output;
 mod output_locations;

@@ -151,11 +151,10 @@ impl<'env> RunningJob<'env> {
         }
     }
 
-    /// Tells the user of runs that stay in the memory of nodes, if that is planned.
-    pub(in crate::jobs) fn tell_of_node_memory(&mut self, layout: &MemoryLayout) {
+    /// Notes in the report that runs stay in the memory of nodes, if that is planned: a screen need not say that all is well.
+    pub(in crate::jobs) fn note_node_memory(&mut self, layout: &MemoryLayout) {
         if layout.node_runs_bytes > 0 {
             let notice = format!("{ROOM_ON_NODES}. If the job is resumed, it makes them again");
-            self.control.notice(notice.clone());
             self.report.notices.push(notice);
         }
     }

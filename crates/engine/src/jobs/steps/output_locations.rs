@@ -40,6 +40,23 @@ pub(in crate::jobs) struct OutputLocations {
 }
 
 impl OutputLocations {
+    /// Those of pairs, for tests of plans.
+    #[cfg(test)]
+    pub(in crate::jobs) fn of_pairs() -> Self {
+        use gristmill_base::record::shape::{PairShape, Shape};
+        OutputLocations {
+            runs: vec!["/runs".into()],
+            output: "/out".into(),
+            names: Vec::new(),
+            uploads: Vec::new(),
+            shape: PairShape.kind(),
+            unique: false,
+            codes: None,
+            compression: RunCompression::None,
+            attempts: None,
+        }
+    }
+
     /// The folders of runs that outlive a process.
     pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
         let folders = self.runs.iter().map(|folder| &**folder);
@@ -98,20 +115,12 @@ pub(super) fn is_run(name: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gristmill_base::record::shape::{PairShape, Shape};
 
     #[test]
     fn uploads_of_user_code_lie_right_in_the_output() {
         let places = OutputLocations {
-            runs: Vec::new(),
-            output: PathBuf::new(),
-            names: Vec::new(),
             uploads: vec!["s3://b/out".into()],
-            shape: PairShape.kind(),
-            unique: false,
-            codes: None,
-            compression: RunCompression::None,
-            attempts: None,
+            ..OutputLocations::of_pairs()
         };
         let has_upload = |path: &str| places.has_upload(&path.into());
         assert!(has_upload("s3://b/out") && has_upload("s3://b/out/part-r-00000"));

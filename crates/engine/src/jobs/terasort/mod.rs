@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use self::memory::sort_in_memory;
 use super::kind::{Described, JobKind};
 use super::runs::{RunOutcome, RunSort, Targets, count_runs};
-use super::shuffle::{JobShuffle, Shuffle};
+use super::shuffle::Shuffle;
 use super::steps::remote_inputs::remote_inputs;
 use super::steps::{JobOutput, OutputDirectory, OutputLocations, Proven, RunningJob, check_apart};
 use super::success::{OutputProof, success_bytes};
@@ -219,7 +219,7 @@ fn sort_by_runs(
 ) -> Result<OutputProof> {
     let node = NodeContext::new(job.environment.store.clone(), job.budget());
     let node = node.with_runs_in_memory(memory_layout.node_runs_bytes)?;
-    job.tell_of_node_memory(&memory_layout);
+    job.note_node_memory(&memory_layout);
     let context = TaskContext::new(job.shared(files), node, InProcess::Nothing);
     let outcome = Arc::new(Mutex::new(RunOutcome::default()));
     let splits = plan.spill_splits(memory_layout.task_bytes_of(plan.input_bytes()), job.workers);
@@ -227,7 +227,7 @@ fn sort_by_runs(
         keys: Vec::new(),
         table: None,
         input_bytes: plan.input_bytes(),
-        shuffle: Shuffle::new(JobShuffle::of(job), places, Vec::new(), memory_layout),
+        shuffle: Shuffle::new(job.shuffle(), places, Vec::new(), memory_layout),
         merges: merges_of(plan, job.workers),
         inputs: splits.into_iter().map(SpillInput::Ranges).collect(),
         targets: targets_of(plan.coarse(), job.workers, outputs),

@@ -232,35 +232,6 @@ impl<'a> ClusterBackend<'a> {
         }
     }
 
-    /// Places the tasks of a shuffle's slices: a merge where its slice belongs, and what reads its run where that is.
-    fn place_slices(&mut self, tasks: &[(u32, Arc<TaskSpec>)]) {
-        let living: Vec<u32> = self.links.living_numbers().collect();
-        if living.len() < 2 {
-            return;
-        }
-        let mut keeper: Option<(&Arc<TaskSpec>, Option<u32>)> = None;
-        for (task, spec) in tasks {
-            let at_home = spec
-                .home()
-                .and_then(|home| living.get(home as usize % living.len()));
-            let agent = match (at_home, spec.reads()) {
-                (Some(agent), _) => Some(*agent),
-                (None, []) => None,
-                (None, runs) => match keeper {
-                    Some((before, agent)) if std::ptr::eq(before.reads(), runs) => agent,
-                    _ => {
-                        let agent = self.outputs.keeper(runs);
-                        keeper = Some((spec, agent));
-                        agent
-                    }
-                },
-            };
-            agent
-                .into_iter()
-                .for_each(|agent| self.inputs.place(*task, agent));
-        }
-    }
-
     fn heard(&mut self, number: u32, heard: AgentMessage) {
         match heard {
             AgentMessage::Events(events) => self.events(number, *events),
@@ -416,7 +387,8 @@ impl ExecutionBackend for ClusterBackend<'_> {
     fn planned(&mut self, tasks: Vec<(u32, Arc<TaskSpec>)>) {
         let known = (&*self.context.node.store, &self.context.job);
         self.inputs.look(&tasks, known, &self.links.by_host);
-        self.place_slices(&tasks);
+        let living: Vec<u32> = self.links.living_numbers().collect();
+        self.inputs.place_slices(&tasks, (&living, &self.outputs));
         self.freed.extend(self.links.free_slots());
     }
 

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::map_output_tracker::MapOutputTracker;
 use gristmill_storage::hdfs::BlockPlace;
 use gristmill_storage::location::Location;
 use gristmill_storage::stores::Stores;
@@ -32,7 +33,7 @@ pub(super) type AgentsByHost = BTreeMap<String, Vec<u32>>;
 
 /// Where a task may belong.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum TaskPlace {
     /// A host, which may have several agents.
     Host(String),
     Agent(u32),
@@ -42,8 +43,8 @@ enum Place {
 #[derive(Debug, Default)]
 pub(super) struct InputLocality {
     /// The numbers of places, and the places by them.
-    numbers: BTreeMap<Place, u32>,
-    places: Vec<Place>,
+    numbers: BTreeMap<TaskPlace, u32>,
+    places: Vec<TaskPlace>,
     /// The places of each task, the one with most bytes of it first.
     hosts: BTreeMap<u32, Box<[u32]>>,
     /// By place: its tasks, in order.
@@ -107,7 +108,7 @@ impl InputLocality {
             for [address, name] in &block.hosts {
                 // An agent says by which of them it is reached.
                 let is_name = !agents.contains_key(address) && agents.contains_key(name);
-                let host = Place::Host(if is_name { name } else { address }.clone());
+                let host = TaskPlace::Host(if is_name { name } else { address }.clone());
                 let host = self.number(host);
                 *bytes_of.entry(host).or_default() += bytes;
             }
@@ -132,16 +133,42 @@ impl InputLocality {
             .insert(task, hosts.into_iter().map(|(_, host)| host).collect());
     }
 
+    /// Places the tasks of a shuffle's slices: a merge where its slice belongs, and what reads its run with the agent that keeps
+    /// most of what it reads, if one does.
+    pub(super) fn place_slices(
+        &mut self,
+        tasks: &[(u32, Arc<TaskSpec>)],
+        (living, outputs): (&[u32], &MapOutputTracker),
+    ) {
+        if living.len() < 2 {
+            return;
+        }
+        let mut keeper: Option<(&Arc<TaskSpec>, Option<u32>)> = None;
+        for (task, spec) in tasks {
+            let agent = match (spec.home(), spec.reads(), keeper) {
+                (Some(home), ..) => living.get(home as usize % living.len()).copied(),
+                (None, [], _) => None,
+                (None, runs, Some((before, agent))) if std::ptr::eq(before.reads(), runs) => agent,
+                (None, runs, _) => {
+                    let agent = outputs.keeper(runs);
+                    keeper = Some((spec, agent));
+                    agent
+                }
+            };
+            agent.into_iter().for_each(|agent| self.place(*task, agent));
+        }
+    }
+
     /// Notes that a task belongs with this agent.
-    pub(super) fn place(&mut self, task: u32, agent: u32) {
-        let number = self.number(Place::Agent(agent));
+    fn place(&mut self, task: u32, agent: u32) {
+        let number = self.number(TaskPlace::Agent(agent));
         if let Some(waiting) = self.waiting.get_mut(number as usize) {
             waiting.push_back(task);
         }
         self.hosts.insert(task, Box::from([number]));
     }
 
-    fn number(&mut self, place: Place) -> u32 {
+    fn number(&mut self, place: TaskPlace) -> u32 {
         if let Some(number) = self.numbers.get(&place) {
             return *number;
         }
@@ -157,19 +184,19 @@ impl InputLocality {
         let hosts = self.hosts.get(&task)?.iter();
         let places = hosts.filter_map(|host| self.places.get(*host as usize));
         let near = places.filter_map(|place| match place {
-            Place::Host(name) => agents.get(name).map(Vec::as_slice),
-            Place::Agent(agent) => Some(std::slice::from_ref(agent)),
+            TaskPlace::Host(name) => agents.get(name).map(Vec::as_slice),
+            TaskPlace::Agent(agent) => Some(std::slice::from_ref(agent)),
         });
         Some(near.flatten().copied().collect())
     }
 
     /// A task that has not begun, and belongs with this agent or whose input is on its host.
     pub(super) fn next_for(&mut self, agent: u32, host: &str) -> Option<u32> {
-        let of_agent = self.next_at(&Place::Agent(agent));
-        of_agent.or_else(|| self.next_at(&Place::Host(host.to_owned())))
+        let of_agent = self.next_at(&TaskPlace::Agent(agent));
+        of_agent.or_else(|| self.next_at(&TaskPlace::Host(host.to_owned())))
     }
 
-    fn next_at(&mut self, place: &Place) -> Option<u32> {
+    fn next_at(&mut self, place: &TaskPlace) -> Option<u32> {
         let number = self.numbers.get(place)?;
         let waiting = self.waiting.get_mut(*number as usize)?;
         while let Some(task) = waiting.pop_front() {
