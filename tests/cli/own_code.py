@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 #: So many that each job has some splits and is killed on its way; scripts take longer for fewer.
-WORDS_BYTES = 6_000_000
+WORDS_BYTES = 2_400_000
 FEW_BYTES = 1_000_000
 
 JOB = """
@@ -36,7 +36,7 @@ def lines(line, context):
 
 
 def of(input, output, **more):
-    return gm.Job(gm.text(input), output=gm.tsv(output), split_max="1M", parts=3, **more)
+    return gm.Job(gm.text(input), output=gm.tsv(output), split_max="400K", parts=3, **more)
 
 
 def aggregate(input, output):
@@ -52,11 +52,11 @@ def named(input, output):
 
 
 def map_only(input, output):
-    return gm.Job(gm.text(input), map=lines, output=gm.text(output), split_max="1M")
+    return gm.Job(gm.text(input), map=lines, output=gm.text(output), split_max="400K")
 
 
 def items(input, output):
-    data = [f"{number % 1000} of {number % 7}" for number in range(300_000)]
+    data = [f"{number % 1000} of {number % 7}" for number in range(120_000)]
     return gm.Job(gm.items(data), map=pairs, reduce=total, output=gm.tsv(output), parts=3)
 
 
@@ -69,12 +69,12 @@ def tagged(record, context):
 def several(input, output):
     inputs = [gm.text(input, tag="lines"), gm.tsv(input, tag="rows")]
     return gm.Job(
-        inputs, map=tagged, reduce=total, output=gm.tsv(output), split_max="1M", parts=3
+        inputs, map=tagged, reduce=total, output=gm.tsv(output), split_max="400K", parts=3
     )
 
 
 def chain(input, output):
-    first = gm.Job(gm.text(input), map=pairs, reduce=total, split_max="1M")
+    first = gm.Job(gm.text(input), map=pairs, reduce=total, split_max="400K")
     return gm.Job(first, map=lambda pair: [pair], reduce=gm.sum(), output=gm.tsv(output))
 """
 

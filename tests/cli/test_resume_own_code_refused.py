@@ -125,7 +125,7 @@ def test_a_side_file_is_known_by_its_content(bench: Bench, home: Path, tmp_path:
         "def with_side(line, context):\n"
         '    yield context.file("side").read_text() + line\n\n\n'
         f"job = gm.Job(gm.text('x'), map=with_side, output=gm.text('y'), files=[{str(side)!r}],"
-        ' split_max="1M")\n'
+        ' split_max="400K")\n'
     )
     kill_when(["run", job, "--input", bench.folder / "in.txt", "--output", out], home, mapped)
     side.write_text("two")
@@ -262,7 +262,7 @@ def test_a_failure_of_ones_own_code_is_told_with_its_place(
         f"    if os.path.exists({str(flag)!r}):\n"
         '        raise ValueError("as it was told")\n'
         "    return [line]\n\n\n"
-        'job = gm.Job(gm.text("x"), map=fails, output=gm.text("y"), split_max="1M")\n'
+        'job = gm.Job(gm.text("x"), map=fails, output=gm.text("y"), split_max="400K")\n'
     )
     text = bench.folder / "in.txt"
     kill_when(["run", job, "--input", text, "--output", tmp_path / "out"], home, mapped)
