@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from gristmill.history import find_job, load
+from gristmill.history.shuffle import shuffle_cost
+from gristmill.units import show_bytes
+
 from .harness import failure, names, report, run
 from .resuming import RUNS, killed_again_and_again, tree
 
@@ -188,3 +192,31 @@ def test_what_makes_no_sense_is_refused(
     message = failure("terasort", records, tmp_path / "out", *options, status=2)
     assert said in message
     assert names(tmp_path) == []
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("plan", ["immediate", "two-level", "iterative"])
+def test_what_was_planned_is_what_was_moved(
+    plan: str, records: Path, lines: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(OWN.replace('"lines"', repr(str(lines))).replace("OUT", str(tmp_path / "own")))
+    jobs: list[list[str | Path]] = [
+        ["terasort", records, tmp_path / "out", *RUNS, "--partitions", "80"],
+        ["run", own, "--memory", "64M", "--workers", "2"],
+    ]
+    for job in jobs:
+        run(*job, "--shuffle", plan, "--history")
+        history = load(find_job("last"))
+        (chosen,) = [one for one in history.plan["shuffles"] if one["chosen"]]
+        cost = shuffle_cost(history)
+        assert cost is not None
+        left_by_maps = history.report["counters"]["MAP_OUTPUT_MATERIALIZED_BYTES"]
+        often = chosen["device_bytes"] / history.plan["input_bytes"]
+        assert 0.75 < cost.device_bytes / left_by_maps / often < 1.25, (job, chosen)
+        assert cost.link_bytes == chosen["link_bytes"] == 0
+        said = run("jobs", "show", "last").stdout.splitlines()
+        at = next(at for at, line in enumerate(said) if line.endswith("this one"))
+        assert said[at].split()[0] == plan
+        measured = next(line for line in said if line.startswith("  measured "))
+        assert show_bytes(cost.device_bytes) in measured

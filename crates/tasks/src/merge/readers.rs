@@ -28,7 +28,9 @@ use gristmill_base::sync::lock;
 use gristmill_base::sys::pages::Pages;
 use gristmill_base::sys::threads::begin_in;
 use gristmill_storage::io::overlap::Buffers;
-use gristmill_storage::sorted_run::{BlockDecoder, DECODER_BYTES, RunCompression, RunFile};
+use gristmill_storage::sorted_run::{
+    BLOCK_BYTES, BlockDecoder, DECODER_BYTES, RunCompression, RunFile,
+};
 
 /// Buffers of a source of this machine: one being merged, one being filled.
 pub(super) const BUFFERS: usize = 2;
@@ -75,6 +77,10 @@ impl Cut {
     /// Each source has the memory of two buffers of `buffer_bytes` bytes, which are whole blocks of a run.
     pub(super) fn new(segments: &[Segment<'_>], buffer_bytes: usize) -> Self {
         let remote = || segments.iter().filter(|segment| segment.run.is_remote());
+        let near = segments.iter().filter(|segment| !segment.run.is_remote());
+        let blocks = near.map(|segment| blocks_of(&segment.bytes)).max();
+        // A power of two, as below. What is longer than a segment is touched for nothing, in huge pages at that.
+        let near_bytes = blocks.unwrap_or(1).next_power_of_two() as usize * BLOCK_BYTES;
         let bytes_of = |segment: &Segment<'_>| segment.bytes.end - segment.bytes.start;
         let memory = (BUFFERS * buffer_bytes) as u64;
         let longest = remote().map(bytes_of).max().unwrap_or(0);
@@ -90,7 +96,7 @@ impl Cut {
         let under_way = under_way.clamp(REMOTE_READERS_MIN, REMOTE_READERS_MAX);
         let remote_readers = requests.min(under_way) as usize;
         let cut = Cut {
-            near_bytes: buffer_bytes,
+            near_bytes: near_bytes.min(buffer_bytes),
             remote_bytes: remote_bytes as usize,
             remote_count,
             remote_readers,
@@ -154,6 +160,14 @@ impl Cut {
             place.map(|(count, _)| *count -= 1).is_some()
         });
     }
+}
+
+/// How many blocks of a run a range of its bytes touches, one at least.
+fn blocks_of(bytes: &Range<u64>) -> u64 {
+    let block = BLOCK_BYTES as u64;
+    (bytes.end.div_ceil(block))
+        .saturating_sub(bytes.start / block)
+        .max(1)
 }
 
 /// The ends of the channels that the merge holds.

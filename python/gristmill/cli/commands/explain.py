@@ -18,6 +18,7 @@ from gristmill.cli.environment import environment_note
 from gristmill.cli.failures import DONE, FAILED, WRONG, Refused, as_typed, fail
 from gristmill.cli.generated import JobCommand, command_of, help_options
 from gristmill.cli.groups import CommandGroup
+from gristmill.cli.render.shuffle_lines import shuffle_lines
 from gristmill.cli.runner import check_paths
 from gristmill.cluster import planned, where_tasks_run
 from gristmill.errors import is_of_system, kind_of, option_of
@@ -167,7 +168,7 @@ def _page(plan: Plan) -> list[str]:
             for stage in plan["stages"]
         ),
         "",
-        *_shuffles(plan["shuffles"]),
+        *_apart(shuffle_lines(plan["shuffles"])),
         f"  {_memory_head(plan):<46} {'at most':>10}",
         *(f"  {part['name']:<46} {show_bytes(part['bytes']):>10}" for part in plan["reservations"]),
         "",
@@ -219,21 +220,9 @@ def _cell(plan: Plan, number: int | None, show: Callable[[int], str]) -> str:
     return "?" if plan["streams"] or number is None else show(number)
 
 
-def _shuffles(shuffles: list[dict[str, Any]]) -> list[str]:
-    """The plans of the shuffle with their cost by a model, and which one the job takes."""
-    if not shuffles:
-        return []
-    head = ("cuts into", "disks", "links", "reads", "files", "time")
-    lines = ["  {:<12} {:<16} {:>10} {:>10} {:>10} {:>6} {:>9}".format("shuffle", *head)]
-    for way in shuffles:
-        chosen = "  this one" if way["chosen"] else ""
-        lines.append(
-            f"  {way['plan']:<12} {' x '.join(map(str, way['fan_outs'])):<16}"
-            f" {show_bytes(way['device_bytes']):>10} {show_bytes(way['link_bytes']):>10}"
-            f" {way['reads']:>10,} {way['open_files']:>6,}"
-            f" {show_seconds(way['seconds']):>9}{chosen}"
-        )
-    return [*lines, ""]
+def _apart(lines: list[str]) -> list[str]:
+    """Lines, and an empty one after them."""
+    return [*lines, ""] if lines else []
 
 
 def _disks(plan: Plan) -> list[str]:

@@ -7,12 +7,14 @@ import json
 from datetime import datetime
 
 from gristmill.cli.render.node_lines import node_lines
+from gristmill.cli.render.shuffle_lines import shuffle_lines
 from gristmill.history import JobHistory
 from gristmill.history.chains import dead_chain_of, named_places
 from gristmill.history.limits import named_uses
 from gristmill.history.model import Attempt
 from gristmill.history.page.page_data import in_processes, read_of
 from gristmill.history.proof import proved
+from gristmill.history.shuffle import shuffle_cost
 from gristmill.names import quote, show_text, show_texts
 from gristmill.units import show_bytes, show_count, show_rate, show_seconds
 
@@ -72,6 +74,7 @@ def shown(history: JobHistory) -> list[str]:
         + f" reads {show_rate(use.read_rate, 1)}, writes {show_rate(use.write_rate, 1)})"
         for name, use in named_uses(history)
     ]
+    lines += _shuffle(history)
     lines += node_lines(history)
     failed = [a for a in history.attempts if a.outcome in ("failed", "killed")]
     if failed:
@@ -105,6 +108,12 @@ def _what_it_did(history: JobHistory) -> list[str]:
         f" with {show_count(history.number('workers'), 'worker')},"
         f" peak memory {show_bytes(history.number('peak_anon_bytes'))}"
     ]
+
+
+def _shuffle(history: JobHistory) -> list[str]:
+    """What each plan of the shuffle would cost, and what it cost."""
+    cost = shuffle_cost(history)
+    return ["", *shuffle_lines(history.plan["shuffles"], cost)] if cost else []
 
 
 def _left_out(history: JobHistory) -> list[str]:
