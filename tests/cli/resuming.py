@@ -12,7 +12,7 @@ from typing import Any
 
 from .harness import Done, end, run, start
 
-KILLS = 5
+KILLS = 10
 
 #: So little memory that 60 MB make runs.
 RUNS = ("--memory", "22M", "--workers", "2")
