@@ -2,7 +2,7 @@
 
 import sys
 
-from gristmill.cli.main import main
+from gristmill.cli.main import program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program())

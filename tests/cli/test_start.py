@@ -11,7 +11,7 @@ NEEDED = {
     "gristmill.cli.groups", "gristmill.cli.main", "gristmill.cli.program", "gristmill.errors",
     "gristmill.closed_streams", "gristmill.names", "gristmill.terminal",
     "gristmill.terminal.console", "gristmill.terminal.signals", "gristmill.terminal.watchdog",
-    "_locale", "fcntl", "locale", "select", "signal",
+    "_locale", "fcntl", "gc", "locale", "select", "signal",
 }  # fmt: skip
 
 
