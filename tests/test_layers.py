@@ -309,13 +309,14 @@ PYTHON_ALLOWED: dict[str, frozenset[str]] = {
     "search": PYTHON_BASE,
     "cluster": PYTHON_BASE,
     "job": PYTHON_BASE | {"history", "cluster"},
-    "functions": PYTHON_BASE | {"job", "history", "mapreduce"},  # whose chains are resumed
+    "columnar": PYTHON_BASE | {"job", "mapreduce"},
+    "functions": PYTHON_BASE | {"job", "history", "mapreduce", "columnar"},  # chains are resumed
     "mapreduce": PYTHON_BASE | {"worker", "terminal", "history", "job", "cluster"},
     "streaming": PYTHON_BASE | {"history", "mapreduce"},
     "analysis": PYTHON_BASE | {"terminal", "history", "job", "mapreduce"},
     "cli": PYTHON_BASE
     | {"terminal", "history", "job", "functions", "mapreduce", "streaming", "cluster", "analysis"}
-    | {"search"},
+    | {"search", "columnar"},
     "__main__": frozenset({"cli"}),
 }
 

@@ -14,6 +14,7 @@ import textwrap
 from collections.abc import Callable, Iterable
 from typing import cast
 
+from gristmill.columnar import as_csv
 from gristmill.job import run
 from gristmill.locations import in_home
 from gristmill.names import StrPath
@@ -47,12 +48,26 @@ def _function(command: Command) -> Callable[..., JobReport]:
                 from gristmill.mapreduce.submit.resuming import resume_chain
 
                 return resume_chain(chain).report
-        return run(command.name, values, history=history)
+        return _run(command, values, history=history)
 
     function.__name__ = function.__qualname__ = command.function
     function.__doc__ = _docstring(command)
     function.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess] - PEP 362
     return function
+
+
+def _run(command: Command, values: dict[str, Value], *, history: bool) -> JobReport:
+    with as_csv(command, values) as tables:
+        if tables is None:
+            return run(command.name, values, history=history)
+        try:
+            report = run(command.name, tables.values, history=history, check=tables.check)
+        except (ValueError, OSError) as error:
+            error.args = tuple(tables.told(str(one)) for one in error.args)
+            raise
+        tables.check()
+        tables.publish()
+        return report
 
 
 def _plain(option: Option, value: Value) -> Value:

@@ -58,10 +58,12 @@ def sort(
     r"""Sort lines as LC_ALL=C sort does, tables by their columns, or records; files of any size.
 
     Args:
-        inputs: Files, or directories whose files are read; - is standard input, which is also read
-            without INPUT. By default standard input.
-        output: The file to write. If it exists, the finished output replaces it in one step, also
-            if it is an input. With --parts: a new directory. By default standard output.
+        inputs: Files, or directories whose files are read; tables of Parquet, if their names end in
+            .parquet; - is standard input, which is also read without INPUT. By default standard
+            input.
+        output: The file to write; Parquet, if its name ends in .parquet. If it exists, the finished
+            output replaces it in one step, also if it is an input. With --parts: a new directory.
+            By default standard output.
         format: What a record is: lines, fixed:LEN or fixed:LEN:KEYLEN (bytes). By default lines.
         reverse: Larger keys first.
         unique: Write only the first of records with equal keys.
@@ -664,8 +666,8 @@ def unique(
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
-            .); compressed ones, too; - is standard input, which is also read without INPUT. By
-            default standard input.
+            .); compressed ones, too, and tables of Parquet, if their names end in .parquet; - is
+            standard input, which is also read without INPUT. By default standard input.
         key: Keep one record of each key. With --csv or --tsv, columns with commas between them, by
             name or number: id,city; add :nocase or :num to compare letters of both cases, or
             numbers, as equal. For lines F[.C][OPTS][,F[.C][OPTS]], as GNU sort has it. Repeatable.
@@ -688,9 +690,9 @@ def unique(
         parts: Write the output as N files, part-r-00000 and so on, in a directory, each of about as
             many bytes of the input. One behind the other they are the same, however many they are.
             By default one file.
-        output: The file to write. If it exists, the finished output replaces it in one step, also
-            if it is an input. With --parts, where the command has it: a new directory. By default
-            standard output.
+        output: The file to write; Parquet, if its name ends in .parquet. If it exists, the finished
+            output replaces it in one step, also if it is an input. With --parts, where the command
+            has it: a new directory. By default standard output.
         csv: The input is a table with commas, quotes and a header; so is the output.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The table has no header: columns have numbers, from 1 on.
@@ -815,8 +817,8 @@ def group(
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
-            .); compressed ones, too; - is standard input, which is also read without INPUT. By
-            default standard input.
+            .); compressed ones, too, and tables of Parquet, if their names end in .parquet; - is
+            standard input, which is also read without INPUT. By default standard input.
         by: The columns whose values make a group, with commas between them: by name, or by number
             from 1 on. Repeatable. By default all rows are one group.
         count: How many rows a group has.
@@ -838,9 +840,9 @@ def group(
             each part is in order, and there is a part for each 256 MB of input.
         parts: Write the output as N files, part-r-00000 and so on, in a directory. The hash of a
             key decides its part. By default one file.
-        output: The file to write. If it exists, the finished output replaces it in one step, also
-            if it is an input. With --parts, where the command has it: a new directory. By default
-            standard output.
+        output: The file to write; Parquet, if its name ends in .parquet. If it exists, the finished
+            output replaces it in one step, also if it is an input. With --parts, where the command
+            has it: a new directory. By default standard output.
         csv: The input is a table with commas, quotes and a header; so is the output.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The table has no header: columns have numbers, from 1 on.
@@ -969,8 +971,8 @@ def top_records(
     Args:
         number: How many records, of all or of each group.
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
-            .); compressed ones, too; - is standard input, which is also read without INPUT. By
-            default standard input.
+            .); compressed ones, too, and tables of Parquet, if their names end in .parquet; - is
+            standard input, which is also read without INPUT. By default standard input.
         key: A key, as of `gristmill sort`. With --csv or --tsv, columns with commas between them,
             by name or number: price:num:desc,name; for the largest first, :desc; also :nocase,
             :version, :human, :month, :asc and :text. For lines F[.C][OPTS][,F[.C][OPTS]], as GNU
@@ -993,9 +995,9 @@ def top_records(
         reverse: Larger keys first.
         parts: With --by: write the output as N files, part-r-00000 and so on, in a directory. The
             hash of a group's key decides its part. By default one file.
-        output: The file to write. If it exists, the finished output replaces it in one step, also
-            if it is an input. With --parts, where the command has it: a new directory. By default
-            standard output.
+        output: The file to write; Parquet, if its name ends in .parquet. If it exists, the finished
+            output replaces it in one step, also if it is an input. With --parts, where the command
+            has it: a new directory. By default standard output.
         csv: The input is a table with commas, quotes and a header; so is the output.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The table has no header: columns have numbers, from 1 on.
@@ -1130,7 +1132,7 @@ def join(
 
     Args:
         left: A file, or a directory whose files are read (not those whose names begin with _ or .);
-            compressed ones, too; - is standard input.
+            compressed ones, too, and Parquet, if its name ends in .parquet; - is standard input.
         right: The file or directory whose rows are joined to those; - if LEFT is not.
         others: More of them: their rows are joined to what is joined so far. By default none.
         by: The columns that must be equal, with commas between them: id, or LEFT=RIGHT where their
@@ -1159,9 +1161,9 @@ def join(
             each part is in order, and there is a part for each 256 MB of input.
         parts: Write the output as N files, part-r-00000 and so on, in a directory. The hash of a
             key decides its part. By default one file.
-        output: The file to write. If it exists, the finished output replaces it in one step, also
-            if it is an input. With --parts, where the command has it: a new directory. By default
-            standard output.
+        output: The file to write; Parquet, if its name ends in .parquet. If it exists, the finished
+            output replaces it in one step, also if it is an input. With --parts, where the command
+            has it: a new directory. By default standard output.
         csv: The input is a table with commas, quotes and a header; so is the output.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The table has no header: columns have numbers, from 1 on.
@@ -1288,8 +1290,8 @@ def sample(
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
-            .); compressed ones, too; - is standard input, which is also read without INPUT. By
-            default standard input.
+            .); compressed ones, too, and tables of Parquet, if their names end in .parquet; - is
+            standard input, which is also read without INPUT. By default standard input.
         number: How many records to draw; all, if there are fewer. They must fit in the memory of a
             worker. By default either this or rate must be given.
         rate: Draw each record with this probability, more than 0 and at most 1, such as 0.01. By
@@ -1300,9 +1302,9 @@ def sample(
         jsonl: Each line is a JSON object, and columns are paths into it: user.id. A value that is
             null or not there is empty. Lines are written as they stood.
         seed: Any text: another one draws other records, the same one the same. By default 0.
-        output: The file to write. If it exists, the finished output replaces it in one step, also
-            if it is an input. With --parts, where the command has it: a new directory. By default
-            standard output.
+        output: The file to write; Parquet, if its name ends in .parquet. If it exists, the finished
+            output replaces it in one step, also if it is an input. With --parts, where the command
+            has it: a new directory. By default standard output.
         csv: The input is a table with commas, quotes and a header; so is the output.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The table has no header: columns have numbers, from 1 on.
@@ -1415,14 +1417,14 @@ def shuf(
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
-            .); compressed ones, too; - is standard input, which is also read without INPUT. By
-            default standard input.
+            .); compressed ones, too, and tables of Parquet, if their names end in .parquet; - is
+            standard input, which is also read without INPUT. By default standard input.
         seed: Any text: another one gives another order, the same one the same. By default 0.
         parts: Write the output as N files, part-r-00000 and so on, in a directory. One behind the
             other they are the same, however many they are. By default one file.
-        output: The file to write. If it exists, the finished output replaces it in one step, also
-            if it is an input. With --parts, where the command has it: a new directory. By default
-            standard output.
+        output: The file to write; Parquet, if its name ends in .parquet. If it exists, the finished
+            output replaces it in one step, also if it is an input. With --parts, where the command
+            has it: a new directory. By default standard output.
         csv: The input is a table with commas, quotes and a header; so is the output.
         tsv: The same with tabs. With another separator: --csv -t ';'.
         no_header: The table has no header: columns have numbers, from 1 on.
@@ -1540,7 +1542,8 @@ def split_by(
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
-            .); compressed ones, too; - is standard input.
+            .); compressed ones, too, and tables of Parquet, if their names end in .parquet; - is
+            standard input.
         output: The directory to make.
         by: The columns whose values get files, with commas between them: by name, or by number from
             1 on. Repeatable. By default either this, lines or bytes must be given.

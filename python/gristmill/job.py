@@ -137,13 +137,20 @@ def _code_of(found: dict[str, Any] | None) -> UserCode:
     return UserCode(modules if found["is_python"] else None, files, resumes=True)
 
 
-def run(command: str, values: Mapping[str, Value], *, history: bool = False) -> "JobReport":
+def run(
+    command: str,
+    values: Mapping[str, Value],
+    *,
+    history: bool = False,
+    check: Callable[[], None] = lambda: None,
+) -> "JobReport":
     """Run a job to its end, also when Ctrl-C, a signal or an exception comes in between.
 
     Args:
         command: Its name in the engine's table.
         values: Its options.
         history: Whether its history is kept even if it is short.
+        check: Raises what ends it, if there is something.
 
     Raises:
         OSError: Or another built-in exception, which says how the job failed.
@@ -152,17 +159,19 @@ def run(command: str, values: Mapping[str, Value], *, history: bool = False) -> 
     above = parents_made(values.get("output"))
     placed = placed_for(command, values, job_id, tell=_tell)
     with ending_with_signals(), above, placed as cluster:
-        return _run_to_end(begin(command, values, job_id, history=history, cluster=cluster))
+        job = begin(command, values, job_id, history=history, cluster=cluster)
+        return _run_to_end(job, check)
 
 
 def _tell(sentence: str) -> None:
     warnings.warn(sentence, RuntimeWarning, stacklevel=2)
 
 
-def _run_to_end(job: _core.Job) -> "JobReport":
+def _run_to_end(job: _core.Job, check: Callable[[], None]) -> "JobReport":
     told: set[str] = set()
     try:
         while not job.wait(TICK_S):
+            check()
             for path, waited_s in _core.files_awaited(_QUIET_S):
                 if path not in told:
                     told.add(path)

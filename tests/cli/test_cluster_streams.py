@@ -6,6 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from .harness import GRISTMILL, clean_environment, content, names, run
@@ -167,3 +169,20 @@ def test_distinct_puts_together_what_nodes_send(
     assert (desk / "out").read_bytes()[:8] == b"      1 "
     said = piped("distinct", "out", "-o", "s3://bucket/out", *on_ray, status=2)
     assert b"one file cannot be put together in an object store" in said
+
+
+@pytest.mark.parametrize("words", [("sort", "--key", "n:num:desc"), ("join", "--by", "n")])
+def test_parquet_is_read_and_written_beside_the_output(
+    words: tuple[str, ...], on_ray: tuple[str, ...], desk: Path, tmp_path: Path
+) -> None:
+    table = pa.table({"n": pa.array(range(5000)), "text": ["a,b", "", None, "c", "d"] * 1000})
+    pq.write_table(table, tmp_path / "in.parquet")
+    os.chdir(desk)
+    inputs = [tmp_path / "in.parquet"] * (2 if words[0] == "join" else 1)
+    run(words[0], *inputs, *words[1:], "-o", desk / "out.parquet", *on_ray)
+    found = pq.read_table(desk / "out.parquet").sort_by("n").select(["n", "text"])
+    if words[0] == "join":
+        texts = [text or None for text in table.column("text").to_pylist()]
+        table = table.set_column(1, "text", pa.array(texts))
+    assert found == table
+    assert names(desk) == ["out.parquet"]

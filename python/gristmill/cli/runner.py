@@ -9,8 +9,9 @@ A signal does not break off the wait: the job is asked to end, and ends when it 
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ from gristmill.cli.failures import (
     fail,
     with_advice,
 )
+from gristmill.columnar import as_csv
 from gristmill.errors import kind_of, option_of, typed
 from gristmill.options import Option, Value, commands
 from gristmill.parents import parents_made
@@ -36,6 +38,7 @@ from gristmill.terminal import console, signals
 from gristmill.terminal.progress import progress_bar
 
 if TYPE_CHECKING:  # its classes take memory that the budget of a job is to have
+    from gristmill.columnar.tables import Tables
     from gristmill.report import JobReport
 
 __all__ = ["check_paths", "run_command", "run_job"]
@@ -186,13 +189,18 @@ def _run_job(
     try:
         placed = job.placed_for(command, values, job_id, check=pending.check, tell=_tell)
         above = parents_made(values.get("output"))
-        with above, _seen(command, values, pending, quiet=quiet) as values, placed as cluster:
-            running = job.begin(
-                command, values, job_id, history=history, command_line=True, cluster=cluster
-            )
-            return _to_end(running, pending, quiet=quiet)
-    except ValueError as error:
-        what, option, kind = typed(error), option_of(error), "bad_option"
+        csv = as_csv(commands()[command], values, partial(_stops, pending))
+        with above, csv as tables:
+            asked = values if tables is None else tables.values
+            check = _nothing if tables is None else tables.check
+            with _seen(command, asked, pending, quiet=quiet) as seen, placed as cluster:
+                running = job.begin(
+                    command, seen, job_id, history=history, command_line=True, cluster=cluster
+                )
+                report = _to_end(running, pending, check, quiet=quiet)
+            return report if tables is None else _of_tables(report, tables)
+    except (ValueError, ImportError) as error:  # pyarrow may not be installed
+        what, option, kind = typed(error), option_of(error), kind_of(error) or "bad_option"
     except OSError as error:  # of a cluster; a job says in its report what went wrong
         what, option, kind = typed(error), None, kind_of(error) or "io"
     except signals.Interrupted:
@@ -211,11 +219,41 @@ def _seen(
         return nullcontext(values)
     from gristmill.cli.on_cluster.node_streams import seen_by_nodes
 
-    def stop() -> bool:
-        pending.check()
-        return False
+    return seen_by_nodes(values, partial(_stops, pending), quiet=quiet)
 
-    return seen_by_nodes(values, stop, quiet=quiet)
+
+def _stops(pending: signals.Pending) -> bool:
+    """Raise `Interrupted` if a signal has come."""
+    pending.check()
+    return False
+
+
+def _nothing() -> None:
+    """A job over no Parquet has nothing to be checked meanwhile."""
+
+
+def _of_tables(report: "JobReport", tables: "Tables") -> "JobReport":
+    """Publish the Parquet of a job that has succeeded; of another tell why, in the user's names.
+
+    Raises:
+        ValueError: An input cannot be read to its end, or the output makes no table.
+        OSError: The same of files.
+    """
+    tables.check()
+    if report.error is None:
+        tables.publish()
+        return report
+    from dataclasses import replace
+
+    return replace(report, error=replace(report.error, message=tables.told(report.error.message)))
+
+
+def _fails(check: Callable[[], None]) -> bool:
+    try:
+        check()
+    except (ValueError, OSError):  # raised again once the job has ended
+        return True
+    return False
 
 
 def _tell(sentence: str) -> None:
@@ -228,12 +266,14 @@ def _tell_all(running: _core.Job, *, silent: bool) -> None:
         console.tell(notices)
 
 
-def _to_end(running: _core.Job, pending: signals.Pending, *, quiet: bool) -> "JobReport":
+def _to_end(
+    running: _core.Job, pending: signals.Pending, check: Callable[[], None], *, quiet: bool
+) -> "JobReport":
     context = click.get_current_context(silent=True)
     is_silent = context is not None and bool(context.meta.get(QUIET))
     with progress_bar(quiet=quiet) as progress:
         while not running.wait(job.TICK_S):
-            if pending.signum is not None:
+            if pending.signum is not None or _fails(check):
                 running.cancel()
             _tell_all(running, silent=is_silent)
             name, _, done_bytes, bytes_in_all = running.progress()

@@ -21,6 +21,7 @@ from gristmill.cli.groups import CommandGroup
 from gristmill.cli.render.shuffle_lines import shuffle_lines
 from gristmill.cli.runner import check_paths
 from gristmill.cluster import planned, where_tasks_run
+from gristmill.columnar import as_csv
 from gristmill.errors import is_of_system, kind_of, option_of
 from gristmill.locations import is_remote
 from gristmill.names import from_json, to_json
@@ -84,10 +85,14 @@ def _explain(command: str, *, as_json: bool, **values: Value) -> int:
         raise Refused("a check has no plan: it reads the input once", "leave -c out")
     try:
         cluster = planned(values)
-        plan: Plan = from_json(
-            _core.explain(spec(command, values), cluster=cluster, command_line=True)
-        )
-    except (ValueError, OSError, MemoryError) as error:
+        with as_csv(commands()[command], values) as tables:
+            asked = values if tables is None else {**tables.values, "output": values["output"]}
+            plan: Plan = from_json(
+                _core.explain(spec(command, asked), cluster=cluster, command_line=True)
+            )
+            if tables is not None:
+                plan["streams"] = list(map(tables.told, plan["streams"]))
+    except (ValueError, OSError, MemoryError, ImportError) as error:
         if is_of_system(error):
             raise
         kind = kind_of(error)

@@ -27,7 +27,7 @@ from gristmill.mapreduce.shown import shown
 from gristmill.names import show_path
 from gristmill.signatures import known_options
 
-__all__ = ["Arrow", "Parquet", "arrow", "parquet"]
+__all__ = ["Arrow", "Parquet", "arrow", "opened_table", "parquet", "reading_table"]
 
 BATCH_ROWS = 65_536
 
@@ -90,8 +90,8 @@ class Parquet(_Tables):
         size = split_bytes(_total(files), split_min, split_max)
         splits: list[Split] = []
         for path in files:
-            with _reading(path):
-                found = reading.read_metadata(_opened(path))
+            with reading_table(path):
+                found = reading.read_metadata(opened_table(path))
                 names = found.schema.to_arrow_schema().names
             if names or found.num_rows:  # a part that its job left empty may have no columns
                 self._check_columns(path, names)
@@ -102,7 +102,7 @@ class Parquet(_Tables):
         return Plan(shared(splits, size), files, list(self.paths))
 
     def _batches(self, path: str, what: dict[str, Any]) -> Iterator[Any]:
-        with _reading(path), pyarrow("parquet").ParquetFile(_opened(path)) as file:
+        with reading_table(path), pyarrow("parquet").ParquetFile(opened_table(path)) as file:
             # One group at a time: the borders of batches are then a function of the file alone.
             for group in range(what["first"], what["last"]):
                 yield from file.iter_batches(
@@ -128,7 +128,7 @@ class Parquet(_Tables):
         codec = self.codec or "snappy"
 
         def begin(schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
-            return reading.ParquetWriter(_opened(path, "wb"), schema, compression=codec)
+            return reading.ParquetWriter(opened_table(path, "wb"), schema, compression=codec)
 
         return TableWriter(path, begin, _parquet_batches, self.schema, self.columns)
 
@@ -164,7 +164,7 @@ class Arrow(_Tables):
         splits: list[Split] = []
         for path in files:
             with (
-                _reading(path),
+                reading_table(path),
                 _mapped(path) as source,
                 ipc.open_file(source) as file,
             ):
@@ -177,7 +177,7 @@ class Arrow(_Tables):
     def _batches(self, path: str, what: dict[str, Any]) -> Iterator[Any]:
         ipc = pyarrow("ipc")
         with (
-            _reading(path),
+            reading_table(path),
             _mapped(path) as source,
             ipc.open_file(source) as file,
         ):
@@ -190,7 +190,7 @@ class Arrow(_Tables):
         options = ipc.IpcWriteOptions(compression=self.codec)
 
         def begin(schema: Any) -> Any:  # noqa: ANN401 - pyarrow's
-            return ipc.new_file(_opened(path, "wb"), schema, options=options)
+            return ipc.new_file(opened_table(path, "wb"), schema, options=options)
 
         return TableWriter(path, begin, _arrow_batches, self.schema)
 
@@ -269,17 +269,17 @@ def _check_schema(table: _Tables, schema: Any) -> None:  # noqa: ANN401 - whatev
 
 
 def _parquet_schema(path: str) -> Any:  # noqa: ANN401 - a pyarrow.Schema
-    with _reading(path):
-        return pyarrow("parquet").read_schema(_opened(path))
+    with reading_table(path):
+        return pyarrow("parquet").read_schema(opened_table(path))
 
 
 def _arrow_schema(path: str) -> Any:  # noqa: ANN401 - a pyarrow.Schema
-    with _reading(path), _mapped(path) as source, pyarrow("ipc").open_file(source) as file:
+    with reading_table(path), _mapped(path) as source, pyarrow("ipc").open_file(source) as file:
         return file.schema
 
 
 def _parquet_batches(path: str) -> Iterator[Any]:
-    with pyarrow("parquet").ParquetFile(_opened(path)) as file:
+    with pyarrow("parquet").ParquetFile(opened_table(path)) as file:
         yield from file.iter_batches(BATCH_ROWS, use_threads=False)
 
 
@@ -299,10 +299,12 @@ def _check_codec(form: Format, known: tuple[str, ...]) -> None:
 
 
 @contextmanager
-def _reading(path: str) -> Generator[None]:
+def reading_table(path: str) -> Generator[None]:
     """Say of which file it is that pyarrow finds something wrong."""
     try:
         yield
+    except BadRecord:
+        raise
     except (ValueError, OSError, KeyError, NotImplementedError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
@@ -313,7 +315,7 @@ def _reading(path: str) -> Generator[None]:
         ) from None
 
 
-def _opened(path: str, mode: str = "rb") -> Any:  # noqa: ANN401 - pyarrow's
+def opened_table(path: str, mode: str = "rb") -> Any:  # noqa: ANN401 - pyarrow's
     """What pyarrow takes for a file: its name, or the file where that is not UTF-8 or not local."""
     if is_remote(path):
         return open_read(path)

@@ -55,7 +55,7 @@ record_options! {
     /// Options of `join`, as given.
     pub(in crate::jobs) struct JoinSpec {
         left: Location = argument(
-            "A file, or a directory whose files are read (not those whose names begin with _ or .); compressed ones, too; - is standard input.",
+            "A file, or a directory whose files are read (not those whose names begin with _ or .); compressed ones, too, and Parquet, if its name ends in .parquet; - is standard input.",
         ),
         right: Location = argument("The file or directory whose rows are joined to those; - if LEFT is not."),
         others: Vec<Location> = argument("More of them: their rows are joined to what is joined so far.").or("none"),

@@ -13,12 +13,15 @@ use gristmill_storage::location::{DASH, Location};
 options! {
     /// Options of `sort`, as given.
     pub(in crate::jobs) struct SortSpec {
-        inputs: Vec<Location> = argument("Files, or directories whose files are read; - is standard input, which is also read without INPUT.")
-            .or("standard input"),
+        inputs: Vec<Location> = argument(
+            "Files, or directories whose files are read; tables of Parquet, if their names end in .parquet; - is standard input, which is \
+             also read without INPUT.",
+        )
+        .or("standard input"),
         output: Option<Location> = option(
             "standard output",
-            "The file to write. If it exists, the finished output replaces it in one step, also if it is an input. With --parts: \
-             a new directory.",
+            "The file to write; Parquet, if its name ends in .parquet. If it exists, the finished output replaces it in one step, also if \
+             it is an input. With --parts: a new directory.",
         ).short("o"),
         format: RecordFormat = option(
             "lines",

@@ -46,7 +46,7 @@ record_options! {
     /// Options of `split`, as given.
     pub(in crate::jobs) struct SplitSpec {
         inputs: Vec<Location> = argument(
-            "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too; - is standard input.",
+            "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too, and tables of Parquet, if their names end in .parquet; - is standard input.",
         ),
         output: Location = argument("The directory to make."),
         by: Vec<String> = option(

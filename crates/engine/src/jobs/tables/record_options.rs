@@ -5,8 +5,8 @@ use crate::plan::table::{OptionSpec, argument, option};
 /// The argument of a command over records that says what is read.
 pub(in crate::jobs) const fn record_inputs() -> OptionSpec {
     argument(
-        "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too; - is standard \
-         input, which is also read without INPUT.",
+        "Files, or directories whose files are read (not those whose names begin with _ or .); compressed ones, too, and \
+         tables of Parquet, if their names end in .parquet; - is standard input, which is also read without INPUT.",
     )
     .or("standard input")
 }
@@ -53,7 +53,7 @@ macro_rules! record_options {
         record_options! { $(#[$meta])* $visible struct $spec { $($own)*
             output: Option<gristmill_storage::location::Location> = $crate::plan::table::option(
                 "standard output",
-                "The file to write. If it exists, the finished output replaces it in one step, also if it is an input. With \
+                "The file to write; Parquet, if its name ends in .parquet. If it exists, the finished output replaces it in one step, also if it is an input. With \
                  --parts, where the command has it: a new directory.",
             ).short("o"),
         } }

@@ -1,0 +1,91 @@
+"""Parquet in the place of CSV, for the commands over tables.
+
+    sales.parquet ──a thread──▶ a pipe: CSV with a header ──▶ the command
+    the command ──▶ CSV in a folder that goes with the process ──▶ sorted.parquet, in one step
+
+The engine knows rows of text, so a command sees a table as CSV (feeding.py), and what it has
+written as CSV is given types again (writing.py). A column of the output that is one of an input's,
+by its name, gets that one's type; any other the first of int64, double, decimal and string that
+holds its cells without loss. Nothing is published before the job has succeeded.
+
+Decision: docs/decisions/parquet-as-csv.md.
+"""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from gristmill.locations import is_remote
+from gristmill.options import Command, Value
+
+if TYPE_CHECKING:
+    from gristmill.columnar.tables import Tables
+
+__all__ = ["as_csv"]
+
+_SUFFIX = ".parquet"
+
+
+@contextmanager
+def as_csv(
+    command: Command, values: Mapping[str, Value], stop: Callable[[], bool] = lambda: False
+) -> Generator["Tables | None"]:
+    """Have Parquet files read and written by a command over tables, as if they were CSV.
+
+    Args:
+        command: The command.
+        values: Its options.
+        stop: Whether to end before all is read.
+
+    Yields:
+        The job over CSV; `None` where no Parquet is named.
+
+    Raises:
+        ValueError: An option makes no sense for Parquet, or a file is not what its name says.
+        OSError: A file cannot be read.
+        ImportError: pyarrow is not installed.
+    """
+    options = {option.name for option in command.options}
+    named = _named(command, values) if "csv" in options else []
+    output = values.get("output")
+    writes = isinstance(output, (str, Path)) and _is_named(str(output)) and "csv" in options
+    if not named and not writes:
+        yield None
+        return
+    from gristmill.columnar.tables import tables
+
+    with tables(command, values, frozenset(named), stop=stop, writes=writes) as found:
+        yield found
+
+
+def _named(command: Command, values: Mapping[str, Value]) -> list[str]:
+    """The inputs that are Parquet."""
+    found: list[str] = []
+    for option in command.options:
+        if option.positional and option.kind in ("path", "paths") and option.name != "output":
+            value = values.get(option.name)
+            paths = value if isinstance(value, (list, tuple)) else (value,)
+            texts = (str(path) for path in cast("tuple[object, ...]", paths) if path is not None)
+            found += [path for path in texts if _is_parquet(path)]
+    return found
+
+
+def _is_parquet(path: str) -> bool:
+    """Whether a path names Parquet: by its end, or a directory by that of its first file."""
+    if _is_named(path):
+        return True
+    if is_remote(path) or not Path(path).is_dir():
+        return False
+    names = (entry.name for entry in Path(path).iterdir() if entry.name[0] not in "._")
+    return _is_named(min(names, default=""))
+
+
+def _is_named(path: str) -> bool:
+    """Whether a name says Parquet.
+
+    Example:
+        >>> _is_named("sales.parquet/"), _is_named("sales.parquet.csv")
+        (True, False)
+    """
+    return path.rstrip("/").endswith(_SUFFIX)

@@ -1,0 +1,220 @@
+"""CSV as Parquet: types for what a command has written as text.
+
+names that the inputs have ─▶ their types      others ─▶ a pass over them: the first of int64,
+                                                         double, decimal, string that holds all
+the file again ─▶ Parquet; a type that does not hold its cells after all makes way for the above
+
+Decision: docs/decisions/parquet-as-csv.md.
+"""
+
+import re
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gristmill.mapreduce.extras import pyarrow
+from gristmill.mapreduce.formats.format import BadRecord
+from gristmill.names import show_path
+
+__all__ = ["Csv", "write_parquet"]
+
+_BLOCK_BYTES = 1 << 24
+_DECIMAL = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
+_PARTS = r"^-?(?P<before>\d+)(?:\.(?P<after>\d+))?$"
+_OF_OTHERS = re.compile("(_right|_[0-9]+)$")
+"""Behind a name that a join has from several inputs (crates/engine/src/jobs/join/names.rs)."""
+_EXACT_DIGITS = 15
+"""So many decimal digits a double always holds."""
+_DECIMAL_DIGITS = 38
+_COLUMN = re.compile(r"In CSV column #(\d+)")
+
+
+class Csv:
+    """Files of CSV with equal columns."""
+
+    def __init__(self, paths: Sequence[Path], separator: str, headers: int) -> None:
+        """Look at the first one; so many of them have a header, from the first one on."""
+        self._paths = paths
+        self._separator = separator
+        self._with_header = frozenset(paths[:headers])
+        self.names: list[str] = self._open(paths[0], {}, None).schema.names
+
+    def batches(
+        self, path: Path, kinds: Mapping[str, Any], columns: list[str] | None = None
+    ) -> Iterator[Any]:
+        """Yield the rows of a file; a cell without anything is null, and `""` is a text.
+
+        Args:
+            path: The file.
+            kinds: The types of columns.
+            columns: Those that are wanted.
+
+        Raises:
+            pyarrow.ArrowInvalid: A cell is not of its type.
+        """
+        yield from self._open(path, kinds, columns)
+
+    def _open(self, path: Path, kinds: Mapping[str, Any], columns: list[str] | None) -> Any:  # noqa: ANN401
+        module = pyarrow("csv")
+        made: dict[str, Any] = {}
+        if path not in self._with_header:
+            known = bool(self._with_header)
+            made = {"column_names": self.names} if known else {"autogenerate_column_names": True}
+        return module.open_csv(
+            str(path),
+            module.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False, **made),
+            module.ParseOptions(delimiter=self._separator, newlines_in_values=True),
+            module.ConvertOptions(
+                column_types=dict(kinds),
+                include_columns=columns,
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=len(kinds) == 1,
+            ),
+        )
+
+    def paths(self) -> Sequence[Path]:
+        """Return the files."""
+        return self._paths
+
+
+def write_parquet(
+    source: Csv, targets: Sequence[Path], known: Mapping[str, Any], codec: str
+) -> None:
+    """Write each file as Parquet, all with one schema.
+
+    Args:
+        source: The files.
+        targets: Where each goes.
+        known: Types of columns, by their names.
+        codec: How pages are compressed.
+
+    Raises:
+        BadRecord: A row is no row of a table of text.
+        OSError: A file cannot be written.
+    """
+    arrow = pyarrow()
+    kinds = {name: kind for name in source.names if (kind := _known(name, known)) is not None}
+    tried = set[str]()
+    while True:
+        try:
+            kinds |= _inferred(source, [name for name in source.names if name not in kinds])
+            for path, target in zip(source.paths(), targets, strict=True):
+                _write(source, path, target, kinds, codec)
+        except arrow.ArrowInvalid as error:
+            found = _COLUMN.search(str(error))
+            name = source.names[int(found[1])] if found else ""
+            if name not in kinds or name in tried:
+                raise BadRecord(f"the rows make no table: {error}".rstrip(".")) from None
+            tried.add(name)
+            del kinds[name]
+        else:
+            return
+
+
+def _known(name: str, known: Mapping[str, Any]) -> Any:  # noqa: ANN401 - pyarrow's, or none
+    """The type of the input's column of this name; of `n_right` of a join, that of `n`."""
+    while name not in known and (shorter := _OF_OTHERS.sub("", name)) != name:
+        name = shorter
+    return known.get(name)
+
+
+def _write(source: Csv, path: Path, target: Path, kinds: Mapping[str, Any], codec: str) -> None:
+    arrow = pyarrow()
+    schema = arrow.schema([(name, kinds[name]) for name in source.names])
+    read = {name: _read_as(kind) for name, kind in kinds.items()}
+    with (
+        _named(target),
+        pyarrow("parquet").ParquetWriter(str(target), schema, compression=codec) as writer,
+    ):
+        for batch in source.batches(path, read):
+            writer.write_table(arrow.table(batch).cast(schema))
+
+
+def _read_as(kind: Any) -> Any:  # noqa: ANN401 - pyarrow's
+    """The type as which a column is read, before it is made another."""
+    arrow, types = pyarrow(), pyarrow("types")
+    plain = (
+        types.is_integer(kind) or types.is_float32(kind) or types.is_float64(kind)
+        or types.is_temporal(kind) or types.is_boolean(kind) or types.is_null(kind)
+        or types.is_decimal128(kind)
+    )  # fmt: skip
+    return kind if plain else arrow.string()
+
+
+def _inferred(source: Csv, names: list[str]) -> dict[str, Any]:
+    """The types of columns of which nothing is known: those that hold all cells without loss."""
+    if not names:
+        return {}
+    texts = dict.fromkeys(names, pyarrow().string())
+    found = {name: _Cells() for name in names}
+    for path in source.paths():
+        for batch in source.batches(path, texts, names):
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                found[name].take(column)
+    return {name: cells.kind() for name, cells in found.items()}
+
+
+class _Cells:
+    """What types hold all cells of a column so far."""
+
+    def __init__(self) -> None:
+        self._any = False
+        self._integer = True
+        self._double = True
+        self._decimal = True
+        self._before, self._after = 1, 0
+        """Digits of decimals, before and after the point."""
+
+    def take(self, column: Any) -> None:  # noqa: ANN401 - an array of texts
+        """Look at more cells."""
+        compute = pyarrow("compute")
+        cells = column.drop_null()
+        if not len(cells):
+            return
+        self._any = True
+        self._integer = self._integer and _survives(cells, pyarrow().int64())
+        if self._decimal:
+            self._decimal = compute.all(compute.match_substring_regex(cells, _DECIMAL)).as_py()
+        if self._decimal:
+            parts = compute.extract_regex(cells, _PARTS)
+            before, after = (compute.max(compute.utf8_length(parts.field(at))) for at in (0, 1))
+            self._before = max(self._before, before.as_py())
+            self._after = max(self._after, after.as_py() or 0)
+            if self._before + self._after <= _EXACT_DIGITS:
+                return
+        self._double = self._double and _survives(cells, pyarrow().float64())
+
+    def kind(self) -> Any:  # noqa: ANN401 - pyarrow's
+        """Return the type."""
+        arrow, digits = pyarrow(), self._before + self._after
+        if not self._any:
+            return arrow.string()
+        if self._integer:
+            return arrow.int64()
+        if self._double:
+            return arrow.float64()
+        if self._decimal and digits <= _DECIMAL_DIGITS:
+            return arrow.decimal128(digits, self._after)
+        return arrow.string()
+
+
+def _survives(cells: Any, kind: Any) -> bool:  # noqa: ANN401 - pyarrow's
+    """Whether texts are the same after they were of a type."""
+    arrow = pyarrow()
+    try:
+        return bool(cells.cast(kind).cast(arrow.string()).equals(cells))
+    except arrow.ArrowInvalid:
+        return False
+
+
+@contextmanager
+def _named(target: Path) -> Generator[None]:
+    """Name the file that cannot be written: pyarrow does not."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, show_path(str(target))) from None
