@@ -10,6 +10,7 @@ the engine.
 import inspect
 import json
 import os
+import sys
 import textwrap
 from collections.abc import Callable, Iterable
 from typing import cast
@@ -30,11 +31,25 @@ _RAISES = """\
     OSError: An input cannot be read, or the output cannot be written."""
 
 
+_OF_JOBS = (
+    "An input may be a `gm.Job`, which runs first. Without an `output` it writes its records as a"
+    " table for this command alone."
+)
+
+
 def _function(command: Command) -> Callable[..., JobReport]:
     signature = inspect.Signature([parameter(option) for option in (*command.options, HISTORY)])
 
     def function(*args: Value, **kwargs: Value) -> JobReport:
         given = signature.bind(*args, **kwargs).arguments
+        if not _reads_jobs(command) or "gristmill.mapreduce.submit.job" not in sys.modules:
+            return run_it(given)  # there can be no job among them
+        from gristmill.mapreduce.submit.as_input import jobs_run
+
+        with jobs_run(command, given) as read:
+            return run_it(read)
+
+    def run_it(given: dict[str, Value]) -> JobReport:
         history = bool(given.pop("history", False))
         values = {
             option.name: _plain(option, given[option.name])
@@ -54,6 +69,11 @@ def _function(command: Command) -> Callable[..., JobReport]:
     function.__doc__ = _docstring(command)
     function.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess] - PEP 362
     return function
+
+
+def _reads_jobs(command: Command) -> bool:
+    """Whether its inputs may be jobs: those of a command over tables."""
+    return any(option.name == "csv" for option in command.options)
 
 
 def _run(command: Command, values: dict[str, Value], *, history: bool) -> JobReport:
@@ -85,7 +105,8 @@ def _plain(option: Option, value: Value) -> Value:
 
 def _docstring(command: Command) -> str:
     options = "\n".join(item(option) for option in (*command.options, HISTORY))
-    details = f"\n\n{textwrap.fill(command.details, 96)}" if command.details else ""
+    told = [command.details, _OF_JOBS] if _reads_jobs(command) else [command.details]
+    details = "".join(f"\n\n{textwrap.fill(text, 96)}" for text in told if text)
     example = textwrap.indent(command.python.strip("\n"), "    ")
     return (
         f"{command.help}{details}\n\nArgs:\n{options}\n\n"
@@ -103,6 +124,7 @@ def stub() -> str:
     head = (
         "# Made by `make format` from the engine's table of commands; not to be edited.\n"
         "from collections.abc import Iterable, Mapping\nfrom typing import Literal\n\n"
+        "from gristmill.mapreduce.submit.job import Job\n"
         "from gristmill.names import StrPath\nfrom gristmill.report import JobReport\n\n"
         f"__all__ = {json.dumps(sorted(command.function for command in commands().values()))}\n"
     )
@@ -117,7 +139,10 @@ def _stub_of(command: Command) -> str:
     for option in (*command.options, HISTORY):
         if not option.positional and "*" not in parameters:
             parameters.append("*")
-        parameters.append(f"{option.name}: {_typed(option)}")
+        kind = _typed(option)
+        if _reads_jobs(command) and option.positional and option.name != "output":
+            kind = kind.replace("StrPath", "StrPath | Job")
+        parameters.append(f"{option.name}: {kind}")
     listed = "".join(f"    {parameter},\n" for parameter in parameters)
     doc = textwrap.indent(f'r"""{_docstring(command)}"""', "    ")
     return f"def {command.function}(\n{listed}) -> JobReport:\n{doc}\n"

@@ -2,13 +2,14 @@
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
+from gristmill.mapreduce.submit.job import Job
 from gristmill.names import StrPath
 from gristmill.report import JobReport
 
 __all__ = ["cp", "group", "join", "matchcount", "resume", "sample", "shuf", "sort", "split_by", "teragen", "terasort", "teravalidate", "top_records", "unique", "wordcount"]
 
 def sort(
-    inputs: StrPath | Iterable[StrPath] | None = ...,
+    inputs: StrPath | Job | Iterable[StrPath | Job] | None = ...,
     *,
     output: StrPath | None = ...,
     format: str | None = ...,
@@ -56,6 +57,9 @@ def sort(
     history: bool = ...,
 ) -> JobReport:
     r"""Sort lines as LC_ALL=C sort does, tables by their columns, or records; files of any size.
+
+    An input may be a `gm.Job`, which runs first. Without an `output` it writes its records as a
+    table for this command alone.
 
     Args:
         inputs: Files, or directories whose files are read; tables of Parquet, if their names end in
@@ -619,7 +623,7 @@ def matchcount(
     """
 
 def unique(
-    inputs: StrPath | Iterable[StrPath] | None = ...,
+    inputs: StrPath | Job | Iterable[StrPath | Job] | None = ...,
     *,
     key: str | Iterable[str] | None = ...,
     jsonl: bool = ...,
@@ -663,6 +667,9 @@ def unique(
 
     As `awk '!seen[$0]++'` does, or `sort | uniq`, with all cores and data bigger than memory. What
     is kept is in the order of the input; with sorted, in the order of the keys.
+
+    An input may be a `gm.Job`, which runs first. Without an `output` it writes its records as a
+    table for this command alone.
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
@@ -769,7 +776,7 @@ def unique(
     """
 
 def group(
-    inputs: StrPath | Iterable[StrPath] | None = ...,
+    inputs: StrPath | Job | Iterable[StrPath | Job] | None = ...,
     *,
     by: str | Iterable[str] | None = ...,
     count: bool = ...,
@@ -814,6 +821,9 @@ def group(
     r"""Group rows of tables, or lines with fields, by columns: counts, sums, means, percentiles and other figures.
 
     A row of each group: its key, then the figures, in the order of this help.
+
+    An input may be a `gm.Job`, which runs first. Without an `output` it writes its records as a
+    table for this command alone.
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
@@ -923,7 +933,7 @@ def group(
 
 def top_records(
     number: int,
-    inputs: StrPath | Iterable[StrPath] | None = ...,
+    inputs: StrPath | Job | Iterable[StrPath | Job] | None = ...,
     *,
     key: str | Iterable[str] | None = ...,
     by: str | Iterable[str] | None = ...,
@@ -967,6 +977,9 @@ def top_records(
     r"""Keep the N records that a sort would put first, of all or of each group, without sorting the others.
 
     As `sort -s | head -n N` does. For those with the largest price: --csv --key price:num:desc.
+
+    An input may be a `gm.Job`, which runs first. Without an `output` it writes its records as a
+    table for this command alone.
 
     Args:
         number: How many records, of all or of each group.
@@ -1077,9 +1090,9 @@ def top_records(
     """
 
 def join(
-    left: StrPath,
-    right: StrPath,
-    others: StrPath | Iterable[StrPath] | None = ...,
+    left: StrPath | Job,
+    right: StrPath | Job,
+    others: StrPath | Job | Iterable[StrPath | Job] | None = ...,
     *,
     by: str | Iterable[str] | None = ...,
     how: Literal["inner", "left", "right", "full", "semi", "anti"] = ...,
@@ -1129,6 +1142,9 @@ def join(
     all inputs but the left are small, and `--how` is neither right nor full, in the order of the
     left, without a sort. Lines are joined as GNU join does it, with its letters; -o names the
     output, and --fields what its -o does.
+
+    An input may be a `gm.Job`, which runs first. Without an `output` it writes its records as a
+    table for this command alone.
 
     Args:
         left: A file, or a directory whose files are read (not those whose names begin with _ or .);
@@ -1250,7 +1266,7 @@ def join(
     """
 
 def sample(
-    inputs: StrPath | Iterable[StrPath] | None = ...,
+    inputs: StrPath | Job | Iterable[StrPath | Job] | None = ...,
     *,
     number: int | None = ...,
     rate: float | str | None = ...,
@@ -1287,6 +1303,9 @@ def sample(
 
     Every record is as likely to be drawn as any other, and none is drawn twice. The output is in
     the order of the input; with by, one group after the other, in the order of their bytes.
+
+    An input may be a `gm.Job`, which runs first. Without an `output` it writes its records as a
+    table for this command alone.
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
@@ -1380,7 +1399,7 @@ def sample(
     """
 
 def shuf(
-    inputs: StrPath | Iterable[StrPath] | None = ...,
+    inputs: StrPath | Job | Iterable[StrPath | Job] | None = ...,
     *,
     seed: str | None = ...,
     parts: int | None = ...,
@@ -1414,6 +1433,9 @@ def shuf(
 
     As GNU shuf does, with all cores and data bigger than memory. Every order is as likely as any
     other.
+
+    An input may be a `gm.Job`, which runs first. Without an `output` it writes its records as a
+    table for this command alone.
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
@@ -1501,7 +1523,7 @@ def shuf(
     """
 
 def split_by(
-    inputs: StrPath | Iterable[StrPath],
+    inputs: StrPath | Job | Iterable[StrPath | Job],
     output: StrPath,
     *,
     by: str | Iterable[str] | None = ...,
@@ -1539,6 +1561,9 @@ def split_by(
     r"""Split tables, or lines, into files: one for each value of a column, named after it, or of so many lines or bytes.
 
     Each file has the header, and its rows in the order of the input.
+
+    An input may be a `gm.Job`, which runs first. Without an `output` it writes its records as a
+    table for this command alone.
 
     Args:
         inputs: Files, or directories whose files are read (not those whose names begin with _ or
