@@ -94,6 +94,12 @@ def _plain(option: Option, value: Value) -> Value:
     """A value as the engine takes it."""
     if option.kind in ("paths", "path_list", "text_list"):
         value = [value] if isinstance(value, (str, bytes, os.PathLike)) else value
+    if option.kind == "paths" and isinstance(value, (list, tuple)) and not value:
+        raise ValueError(
+            f"cannot read the options: {option.name} is empty. What to do: name a file."
+        )
+    if option.kind == "text" and isinstance(value, (list, tuple)):  # rounds=[4, 5]
+        return ",".join(map(str, value))
     if option.kind in ("paths", "path_list") and isinstance(value, Iterable):
         return [in_home(path) for path in cast("Iterable[StrPath]", value)]
     if option.kind == "path" and isinstance(value, (str, bytes, os.PathLike)):

@@ -1706,7 +1706,7 @@ def cp(
         delete: Remove from the target what the source does not have, once all is copied. Needs one
             source, which is a directory.
         atomic: Let the whole copy appear at once, when all of it is there. The target must not
-            exist, on a disk or a mount.
+            exist, on a disk, a mount or HDFS.
         dry_run: Say what would be done, a line for each file, and write nothing.
         filter: Copy only files whose names match, such as *.csv; with a slash, the path within the
             source. Repeatable. By default all files.

@@ -207,5 +207,7 @@ def _plain(value: Value) -> object:
             return dict(cast("Mapping[str, str]", value))
         case Iterable():
             return [item if isinstance(item, int) else as_location(item) for item in value]
+        case int() if value.bit_length() > 64:
+            return str(value)
         case _:  # a number, or what the engine will not take and can say so
             return value

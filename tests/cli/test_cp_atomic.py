@@ -72,7 +72,7 @@ def test_options_that_replace_do_not_go_with_it(more: str) -> None:
 
 def test_a_store_gives_names_to_files_alone() -> None:
     said = failure("cp", "source/", f"objects://{Path.cwd()}/x", "--atomic", status=2)
-    assert "must be on a disk or a mount" in said
+    assert "must be on a disk, a mount, or HDFS" in said
 
 
 def test_if_a_file_cannot_be_copied_there_is_no_copy(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.optional import or_missing
 from tests.soak.copies import Place, campaign
 
-from .harness import failure, report, run, start
+from .harness import failure, report, run, start, without_privileges
 from .hdfs_server import file, is_there, nothing_staged
 from .http_server import serving
 from .s3_server import Bucket, Server
@@ -171,3 +171,45 @@ def test_s3_to_hdfs_and_back(bucket: Bucket, there: str, source: Path) -> None:
     run("cp", f"{there}/in/", bucket.url("out"))
     assert tree(bucket.folder / "out") == tree(source)
     assert [path.name for path in Path().iterdir()] == ["s"]
+
+
+def test_hdfs_gets_the_whole_copy_at_once(there: str) -> None:
+    made(Path("s"), FILES)
+    run("cp", "s/", f"{there}/t", "--atomic")
+    assert file(f"{there}/t/long") == FILES[(b"long",)]
+    assert "of this name" in failure("cp", "s/", f"{there}/t", "--atomic")
+    assert "of this name" in failure("cp", "s/", f"{there}/t", "--atomic", "--dry-run")
+    run("cp", "s/long", f"{there}/one", "--atomic")
+    assert file(f"{there}/one") == FILES[(b"long",)]
+    done = run("hadoop", "distcp", "-atomic", f"{there}/t/", f"{there}/u")
+    assert f"Files Copied={len(FILES)}" in done.stderr
+    run("cp", f"{there}/u/", "back")
+    assert tree(Path("back")) == tree(Path("s"))
+    assert nothing_staged(there, f"{there}/t")
+
+
+def test_hdfs_has_no_copy_of_some_files(there: str) -> None:
+    made(Path("s"), FILES)
+    Path("s/zz").write_bytes(b"z")
+    Path("s/zz").chmod(0)
+    failure("cp", "s/", f"{there}/t", "--atomic", preexec=without_privileges)
+    assert not is_there(f"{there}/t")
+    assert nothing_staged(there)
+
+
+def test_hdfs_a_killed_copy_goes_on_beside_its_target(there: str) -> None:
+    made(Path("s"), FILES)
+    run("hadoop", "fs", "-mkdir", "-p", there)
+    process = start(
+        *("cp", "s/", f"{there}/t", "--atomic", "--bandwidth", "8M", "--workers", "1", "--history")
+    )
+    while ".t.gristmill-job_" not in run("hadoop", "fs", "-ls", there).stdout:
+        assert process.poll() is None
+    process.kill()
+    process.communicate()
+    assert not is_there(f"{there}/t")
+    run("resume", "last")
+    assert file(f"{there}/t/long") == FILES[(b"long",)]
+    run("cp", f"{there}/t/", "back")
+    assert tree(Path("back")) == tree(Path("s"))
+    assert nothing_staged(there)

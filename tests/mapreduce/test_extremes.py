@@ -108,7 +108,7 @@ def test_what_is_no_function() -> None:
 def test_what_by_returns_is_a_key(tmp_path: Path) -> None:
     job = job_of(tmp_path, reduce=gm.max_by(lambda row: row))
     with pytest.raises(RuntimeError, match="what the by of gm") as caught:
-        job.run(no_sync=True)
+        job.run(no_sync=True, workers=1)  # so that the first task fails first
     text = str(caught.value)
     assert "combine gm.max_by(<lambda>): what the by of gm.max_by(<lambda>) returns must" in text
     assert "is of type dict, for the value {'at': " in text

@@ -238,6 +238,11 @@ pub trait Publisher: OutputStore {
         Err(Error::bug("write a file", "its place keeps no versions").with_path(path))
     }
 
+    /// The same place, if it gives a directory another name at once, with all below it.
+    fn renames(&self) -> Option<&dyn staged::RenameStore> {
+        None
+    }
+
     /// How the place makes one of its files of another, without the bytes coming here; nothing where it does not. Nothing is asked.
     fn copies(&self, _from: &Path, _to: &Path) -> Option<StoreCopies> {
         None

@@ -354,6 +354,10 @@ fn rename(place: &impl RenameStore, from: &Location, to: &Location) -> Result<()
 }
 
 impl<P: RenameStore> Publisher for P {
+    fn renames(&self) -> Option<&dyn RenameStore> {
+        Some(self)
+    }
+
     fn prepare(&self, path: &Path) -> Result<()> {
         staging_for(self, path).map(drop)
     }

@@ -180,8 +180,17 @@ fn read_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize
     let Some(given) = Option::<serde_json::Value>::deserialize(deserializer)? else {
         return Ok(None);
     };
+    let shown = match given.as_str() {
+        Some(text) if text.parse::<u64>().is_err() => text.to_owned(), // as one comes that no u64 holds
+        _ => given.to_string(),
+    };
     let count = given.as_u64().and_then(|count| usize::try_from(count).ok());
-    let wrong = || D::Error::custom(format!("{given} is not a whole number from 1 on"));
+    let wrong = || {
+        D::Error::custom(format!(
+            "{shown} is not a whole number from 1 to {}",
+            usize::MAX
+        ))
+    };
     count.filter(|count| *count > 0).map(Some).ok_or_else(wrong)
 }
 

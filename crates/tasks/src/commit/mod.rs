@@ -41,7 +41,7 @@ pub use job_folder::{ARCHIVES, JobFolder, SCRIPT_FOLDER, is_of_scripts};
 pub use ownership::Ownership;
 pub use send::{send_file, send_file_again, sent_again};
 pub use spill_dirs::{SpillDirs, check_directory, check_room, notice_of_runs};
-pub use tree::TreeStaging;
+pub use tree::{TreeStaging, is_in_the_way};
 pub use upload::{UploadCommitter, end_uploads_to};
 pub use upload_target::home_of;
 pub use within::{check_file_name, is_file_name, make_above};

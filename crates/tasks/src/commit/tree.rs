@@ -66,10 +66,7 @@ impl<'a> TreeStaging<'a> {
         if !is_there(disk, target)? {
             return Ok(());
         }
-        let what = "there is something of this name, and an atomic copy makes it anew";
-        Err(Error::new(Kind::Exists, "copy files", what)
-            .with_path(target)
-            .advise("name another target, or remove this one"))
+        Err(is_in_the_way(target))
     }
 
     /// The name that the copy has until it is published.
@@ -88,4 +85,18 @@ impl<'a> TreeStaging<'a> {
         }
         self.folder.remove()
     }
+}
+
+/// That a copy would have the name of something.
+///
+/// ```
+/// use gristmill_base::Kind;
+/// let error = gristmill_tasks::commit::is_in_the_way("/copy".as_ref());
+/// assert_eq!(error.kind(), Kind::Exists);
+/// ```
+pub fn is_in_the_way(target: &Path) -> Error {
+    let what = "there is something of this name, and an atomic copy makes it anew";
+    Error::new(Kind::Exists, "copy files", what)
+        .with_path(target)
+        .advise("name another target, or remove this one")
 }

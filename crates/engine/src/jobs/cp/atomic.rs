@@ -1,16 +1,20 @@
 //! `--atomic`: the copy is made under another name beside the target, and renamed when it is whole.
 //!
-//! A job that fails, or is told to stop, removes what it has copied; one that was killed leaves it to whoever resumes it.
+//! A job that fails, or is told to stop, removes what it has copied; one that was killed leaves it to whoever resumes it. On a
+//! disk a lock in the job folder keeps others away from it; in a store with renames, such as HDFS, the name of the job does.
 
 use std::path::{Path, PathBuf};
 
 use super::CpSpec;
-use super::roots::means_contents;
+use super::roots::{means_contents, plain};
 use super::rounds::CopyTotals;
 use crate::jobs::steps::RunningJob;
-use gristmill_base::error::Result;
+use gristmill_base::error::{Error, Result};
 use gristmill_storage::location::Location;
-use gristmill_tasks::commit::TreeStaging;
+use gristmill_storage::staged::RenameStore;
+use gristmill_tasks::commit::{TreeStaging, is_in_the_way};
+
+const OPERATION: &str = "copy files";
 
 /// Copies all to `target`, which appears at once.
 pub(super) fn copy(job: &mut RunningJob<'_>, spec: &CpSpec, target: &Path) -> Result<()> {
@@ -25,14 +29,51 @@ pub(super) fn copy(job: &mut RunningJob<'_>, spec: &CpSpec, target: &Path) -> Re
         spec.report(job, &CopyTotals::default()); // all was copied by the one that died
         return Ok(());
     };
-    let mut staged: Location = staging.staged().into();
-    if means_contents(&spec.output) {
-        staged = staged.join("");
-    }
-    let placed = CpSpec {
-        output: staged,
-        ..spec.clone()
-    };
-    placed.copy(job)?;
+    placed(spec, staging.staged().into()).copy(job)?;
     staging.publish(!job.common.no_sync)
+}
+
+/// Copies all to a target in a place that renames directories, where it appears at once.
+pub(super) fn copy_in_store(
+    job: &mut RunningJob<'_>,
+    spec: &CpSpec,
+    place: &dyn RenameStore,
+) -> Result<()> {
+    let target = plain(&spec.output);
+    let (Some(parent), Some(name)) = (target.parent(), target.name()) else {
+        return Err(is_in_the_way(target.as_typed()));
+    };
+    let name = name.to_string_lossy();
+    let staged = parent.join(format!(".{name}.gristmill-{}", job.ownership().job()));
+    let is_there = |at: &Location| Ok::<_, Error>(place.find(OPERATION, at.as_typed())?.is_some());
+    if is_there(&target)? {
+        if !job.ownership().resumes() || is_there(&staged)? {
+            return Err(is_in_the_way(target.as_typed()));
+        }
+        job.takes_over();
+        spec.report(job, &CopyTotals::default()); // all was copied by the one that died
+        return Ok(());
+    }
+    if spec.dry_run {
+        return spec.copy(job);
+    }
+    let copied = placed(spec, staged.clone())
+        .copy(job)
+        .and_then(|()| match is_there(&staged)? {
+            true => place.move_to(OPERATION, staged.as_typed(), target.as_typed(), false),
+            false => Ok(()), // a copy of nothing
+        });
+    if copied.is_err() && job.ownership().is_taken() {
+        let _ = place.remove_tree(staged.as_typed()); // why it failed is what counts
+    }
+    copied
+}
+
+/// The same copy under another name.
+fn placed(spec: &CpSpec, staged: Location) -> CpSpec {
+    let contents = means_contents(&spec.output);
+    CpSpec {
+        output: if contents { staged.join("") } else { staged },
+        ..spec.clone()
+    }
 }

@@ -65,7 +65,7 @@ options! {
         ),
         atomic: bool = option(
             "off",
-            "Let the whole copy appear at once, when all of it is there. The target must not exist, on a disk or a mount.",
+            "Let the whole copy appear at once, when all of it is there. The target must not exist, on a disk, a mount or HDFS.",
         ),
         dry_run: bool = option("off", "Say what would be done, a line for each file, and write nothing."),
         filter: Vec<String> = option(
@@ -155,12 +155,18 @@ impl JobKind for CpSpec {
 
     fn run(&self, job: &mut RunningJob<'_>) -> Result<()> {
         self.check()?;
-        match (self.atomic, self.output.local()) {
-            (false, _) => self.copy(job),
-            (true, Some(target)) => atomic::copy(job, self, target),
-            (true, None) => Err(wrong_option(
+        if !self.atomic {
+            return self.copy(job);
+        }
+        if let Some(target) = self.output.local() {
+            return atomic::copy(job, self, target);
+        }
+        let publisher = job.environment.store.publisher(&self.output);
+        match publisher.and_then(|place| place.renames()) {
+            Some(place) => atomic::copy_in_store(job, self, place),
+            None => Err(wrong_option(
                 "atomic",
-                "a store gives names to files alone: the target must be on a disk or a mount",
+                "an object store gives names to files alone: the target must be on a disk, a mount, or HDFS",
             )),
         }
     }

@@ -98,7 +98,7 @@ pub(super) fn means_contents(named: &Location) -> bool {
 }
 
 /// The same location without slashes and dots at its end.
-fn plain(named: &Location) -> Location {
+pub(super) fn plain(named: &Location) -> Location {
     match named.local() {
         Some(path) => path.components().collect::<PathBuf>().into(),
         None => {
