@@ -86,8 +86,7 @@ def _run(command: Command, values: dict[str, Value], *, history: bool) -> JobRep
             error.args = tuple(tables.told(str(one)) for one in error.args)
             raise
         tables.check()
-        tables.publish()
-        return report
+        return tables.publish(report)
 
 
 def _plain(option: Option, value: Value) -> Value:

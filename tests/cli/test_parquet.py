@@ -174,6 +174,14 @@ def test_parts_are_files_of_one_schema(orders: Path, words: tuple[str, ...]) -> 
     assert pq.read_table(out).num_rows == 6
 
 
+def test_the_report_is_of_the_parquet(orders: Path) -> None:
+    out = orders / "out.parquet"
+    done = report("sort", orders / "orders", "--key", "day", "-o", out)
+    assert (done["output_bytes"], done["durable"]) == (out.stat().st_size, True)
+    done = report("sort", orders / "orders", "--key", "day", "-o", out, "--no-sync")
+    assert (done["records"], done["durable"]) == (6, False)
+
+
 def test_numbers_of_no_input_keep_all_digits(tmp_path: Path) -> None:
     lines = ["k,whole,long,point,digits,text,none"]
     lines += [

@@ -198,7 +198,7 @@ def _run_job(
                     command, seen, job_id, history=history, command_line=True, cluster=cluster
                 )
                 report = _to_end(running, pending, check, quiet=quiet)
-            return report if tables is None else _of_tables(report, tables)
+            return report if tables is None else _of_tables(report, tables, quiet=quiet)
     except (ValueError, ImportError) as error:  # pyarrow may not be installed
         what, option, kind = typed(error), option_of(error), kind_of(error) or "bad_option"
     except OSError as error:  # of a cluster; a job says in its report what went wrong
@@ -232,7 +232,7 @@ def _nothing() -> None:
     """A job over no Parquet has nothing to be checked meanwhile."""
 
 
-def _of_tables(report: "JobReport", tables: "Tables") -> "JobReport":
+def _of_tables(report: "JobReport", tables: "Tables", *, quiet: bool) -> "JobReport":
     """Publish the Parquet of a job that has succeeded; of another tell why, in the user's names.
 
     Raises:
@@ -241,8 +241,8 @@ def _of_tables(report: "JobReport", tables: "Tables") -> "JobReport":
     """
     tables.check()
     if report.error is None:
-        tables.publish()
-        return report
+        with progress_bar(quiet=quiet) as progress:
+            return tables.publish(report, partial(progress.show, "to Parquet"))
     from dataclasses import replace
 
     return replace(report, error=replace(report.error, message=tables.told(report.error.message)))

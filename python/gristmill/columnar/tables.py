@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,11 @@ from gristmill.mapreduce.submit.removing import passing_folder
 from gristmill.mapreduce.submit.stream_copies import check_seen, copied_for_nodes, copied_here
 from gristmill.names import show_path
 from gristmill.options import Command, Value
+from gristmill.report import JobReport
 
 __all__ = ["Tables", "tables"]
+
+Show = Callable[[int, int], None]
 
 _CODECS = {None: "snappy", "none": "snappy", "gzip": "gzip", "zstd": "zstd", "lz4": "lz4"}
 
@@ -40,6 +43,8 @@ class Tables:
     """Where the CSV of the output is."""
     _headers: int
     """How many of its files have a header."""
+    _stop: Callable[[], bool]
+    """Raises what ends the job, if there is something."""
 
     def check(self) -> None:
         """Raise why not all of an input can be read, if that is so; the job must not end well."""
@@ -53,18 +58,28 @@ class Tables:
             text = text.replace(name, known)
         return text
 
-    def publish(self) -> None:
+    def publish(self, report: JobReport, show: Show = lambda _done, _all: None) -> JobReport:
         """Make Parquet of the output, once the job has succeeded, and let it have its name.
+
+        Args:
+            report: That of the job.
+            show: Called with the bytes that are done, and with all of them.
+
+        Returns:
+            The report, with what stands there now.
 
         Raises:
             ValueError: The output makes no table.
             OSError: It cannot be written.
         """
         if self._folder is None:
-            return
+            return report
         output = str(self._given["output"])
         try:
-            self._place(self._made(self._folder), output.rstrip("/"))
+            made = self._made(self._folder, show)
+            files = list(made.iterdir()) if made.is_dir() else [made]
+            size = sum(file.stat().st_size for file in files)
+            durable = self._place(made, output.rstrip("/"))
         except OSError as error:
             if error.errno is None:
                 raise
@@ -72,29 +87,36 @@ class Tables:
             advice = "make room, or name another output"
             text = f"cannot write {show_path(output)}: {why}. What to do: {advice}."
             raise ours(OSError(text), "io") from None
+        return replace(report, output_bytes=size, durable=durable)
 
-    def _made(self, folder: Path) -> Path:
-        """The output as Parquet, durable: a file or a directory."""
+    def _made(self, folder: Path, show: Show) -> Path:
+        """The output as Parquet: a file or a directory."""
         written, made = Path(str(self.values["output"])), folder / "made"
         parts = sorted(written.glob("part-*")) if written.is_dir() else [written]
         made.mkdir()
         targets = [made / f"{part.name.removesuffix('.csv')}.parquet" for part in parts]
-        source = Csv(parts, _separator(self._given), self._headers)
+
+        def told(done_bytes: int, all_bytes: int) -> None:
+            self._stop()
+            show(done_bytes, all_bytes)
+
+        source = Csv(parts, _separator(self._given), self._headers, told)
         write_parquet(source, targets, self._types(), _CODECS[_compress(self._given)])
         for target in targets:
             self._sync(target)
         return made if written.is_dir() else targets[0]
 
-    def _place(self, made: Path, output: str) -> None:
-        """Let it have its name."""
+    def _place(self, made: Path, output: str) -> bool:
+        """Let it have its name; returns whether it is durable."""
         if is_remote(output):
             inputs = [f"{made}/" if made.is_dir() else str(made)]
-            run("cp", {"inputs": inputs, "output": output, "overwrite": True})
-            return
+            copied = run("cp", {"inputs": inputs, "output": output, "overwrite": True})
+            return bool(copied.durable)
         if made.is_dir() and os.path.lexists(output):  # --overwrite
             Path(output).rename(made.parent / "before")
         made.rename(output)
         self._sync(Path(output).absolute().parent)
+        return not self._given.get("no_sync")
 
     def _sync(self, path: Path) -> None:
         """Wait until a file, or what a directory names, is on the disk."""
@@ -143,10 +165,10 @@ def tables(
                 asked[option.name] = reading.replaced(asked[option.name])
         folder = _place(held, values) if writes else None
         if folder is not None:
-            asked |= {"output": str(folder / "out.csv"), **_uncompressed(values)}
+            asked |= {"output": str(folder / "out.csv"), "no_sync": True, **_uncompressed(values)}
             reading.names[str(asked["output"])] = str(values["output"])
         headers = 0 if values.get("no_header") else 1 if command.name == "sort" else sys.maxsize
-        yield Tables(asked, values, reading.feeds, reading.names, folder, headers)
+        yield Tables(asked, values, reading.feeds, reading.names, folder, headers, stop)
 
 
 class _Reading:

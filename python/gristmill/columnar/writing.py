@@ -8,10 +8,10 @@ Decision: docs/decisions/parquet-as-csv.md.
 """
 
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from gristmill.mapreduce.extras import pyarrow
 from gristmill.mapreduce.formats.format import BadRecord
@@ -33,12 +33,23 @@ _COLUMN = re.compile(r"In CSV column #(\d+)")
 class Csv:
     """Files of CSV with equal columns."""
 
-    def __init__(self, paths: Sequence[Path], separator: str, headers: int) -> None:
-        """Look at the first one; so many of them have a header, from the first one on."""
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        separator: str,
+        headers: int,
+        tell: Callable[[int, int], None] = lambda _done, _all: None,
+    ) -> None:
+        """Look at the first one; so many of them have a header, from the first one on.
+
+        `tell` is called with the bytes that are read, and with those of all files.
+        """
         self._paths = paths
+        self._tell = tell
         self._separator = separator
         self._with_header = frozenset(paths[:headers])
-        self.names: list[str] = self._open(paths[0], {}, None).schema.names
+        with paths[0].open("rb") as file:
+            self.names: list[str] = self._open(file, {}, None, paths[0]).schema.names
 
     def batches(
         self, path: Path, kinds: Mapping[str, Any], columns: list[str] | None = None
@@ -53,16 +64,23 @@ class Csv:
         Raises:
             pyarrow.ArrowInvalid: A cell is not of its type.
         """
-        yield from self._open(path, kinds, columns)
+        before = sum(other.stat().st_size for other in self._paths[: self._paths.index(path)])
+        whole = sum(other.stat().st_size for other in self._paths)
+        with path.open("rb") as file:
+            for batch in self._open(file, kinds, columns, path):
+                yield batch
+                self._tell(before + file.tell(), whole)
 
-    def _open(self, path: Path, kinds: Mapping[str, Any], columns: list[str] | None) -> Any:  # noqa: ANN401
+    def _open(
+        self, file: BinaryIO, kinds: Mapping[str, Any], columns: list[str] | None, path: Path
+    ) -> Any:  # noqa: ANN401 - pyarrow's reader
         module = pyarrow("csv")
         made: dict[str, Any] = {}
         if path not in self._with_header:
             known = bool(self._with_header)
             made = {"column_names": self.names} if known else {"autogenerate_column_names": True}
         return module.open_csv(
-            str(path),
+            file,
             module.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False, **made),
             module.ParseOptions(delimiter=self._separator, newlines_in_values=True),
             module.ConvertOptions(
