@@ -174,6 +174,12 @@ def test_parts_are_files_of_one_schema(orders: Path, words: tuple[str, ...]) -> 
     assert pq.read_table(out).num_rows == 6
 
 
+def test_with_csv_any_name_will_do(orders: Path) -> None:
+    (orders / "cities.parquet").rename(orders / "cities.pq")
+    run("sort", "--csv", orders / "cities.pq", "--key", "city", "-o", orders / "out.csv")
+    assert (orders / "out.csv").read_text() == 'city,people\n"Berlin",3700\n"Paris",2100\n'
+
+
 def test_the_report_is_of_the_parquet(orders: Path) -> None:
     out = orders / "out.parquet"
     done = report("sort", orders / "orders", "--key", "day", "-o", out)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["as_csv"]
 
 _SUFFIX = ".parquet"
+_MAGIC = b"PAR1"
 
 
 @contextmanager
@@ -61,24 +62,36 @@ def as_csv(
 
 def _named(command: Command, values: Mapping[str, Value]) -> list[str]:
     """The inputs that are Parquet."""
+    looks = bool(values.get("csv") or values.get("tsv"))  # else a name alone says what is a table
     found: list[str] = []
     for option in command.options:
         if option.positional and option.kind in ("path", "paths") and option.name != "output":
             value = values.get(option.name)
             paths = value if isinstance(value, (list, tuple)) else (value,)
             texts = (str(path) for path in cast("tuple[object, ...]", paths) if path is not None)
-            found += [path for path in texts if _is_parquet(path)]
+            found += [path for path in texts if _is_parquet(path, looks=looks)]
     return found
 
 
-def _is_parquet(path: str) -> bool:
-    """Whether a path names Parquet: by its end, or a directory by that of its first file."""
+def _is_parquet(path: str, *, looks: bool) -> bool:
+    """Whether a path names Parquet: by its end, or how a file begins; a directory by its first."""
     if _is_named(path):
         return True
-    if is_remote(path) or not Path(path).is_dir():
+    if is_remote(path):
         return False
-    names = (entry.name for entry in Path(path).iterdir() if entry.name[0] not in "._")
-    return _is_named(min(names, default=""))
+    where = Path(path)
+    if where.is_dir():
+        names = (entry.name for entry in where.iterdir() if entry.name[0] not in "._")
+        return _is_named(min(names, default=""))
+    return looks and where.is_file() and _begins_so(where)
+
+
+def _begins_so(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:  # the command says why it cannot be read
+        return False
 
 
 def _is_named(path: str) -> bool:
