@@ -104,3 +104,11 @@ def test_what_stands_around_our_context_managers_is_no_code_of_the_user(tmp_path
         gm.parquet(tmp_path / "a.parquet").plan(1, 1)
     frames = user_frames(caught.value.__traceback__)
     assert {Path(frame.filename).name for frame in frames} == {Path(__file__).name}
+
+
+@pytest.mark.parametrize("raised", ["KeyboardInterrupt", "SystemExit('no')"])
+def test_a_file_that_gives_up_is_told_as_one_that_fails(tmp_path: Path, raised: str) -> None:
+    (tmp_path / "job.py").write_text(f"raise {raised}\n")
+    done = gristmill("run", "job.py", cwd=tmp_path, status=2)
+    assert "cannot load job.py (line 1 of " in done.stderr
+    assert raised.partition("(")[0] in done.stderr

@@ -102,7 +102,7 @@ def _made(
         )
     try:
         job = make(**given)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
         raise _unloadable(path, error) from error
     if not isinstance(job, Job):
         raise ValueError(
@@ -156,7 +156,7 @@ def _module(path: Path) -> ModuleType:
             spec.loader.exec_module(module)
     except RunsItself as error:
         raise _runs_itself(path, error) from error
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
         raise _unloadable(path, error) from error
     by_value(module)
     return module
@@ -199,6 +199,8 @@ def _runs_itself(path: Path, error: BaseException) -> ValueError:
 
 def _unloadable(path: Path, error: BaseException) -> ValueError:
     """What is wrong, and as a note the way there: from the file through the modules it imports."""
+    if isinstance(error, KeyboardInterrupt) and type(error) is not KeyboardInterrupt:
+        raise error  # the user's Ctrl-C, which the command line has a type for; else the file's own
     frames = user_frames(error.__traceback__)
     frames = [frame for frame in frames if "importlib" not in frame.filename]
     place = f" (line {frames[-1].lineno} of {frames[-1].filename})" if frames else ""
