@@ -33,7 +33,7 @@ from arrows import (  # noqa: E402 - a tool
 ORDER: dict[str, tuple[str, ...]] = {
     "base": ("names", "error", "sync", "sys", "budget", "record", "order", "value", "aggregate"),
     "storage": (
-        *("forward", "location", "version", "mounts"),  # where something is
+        *("forward", "location", "run_name", "version", "mounts"),  # where something is
         *("private", "io", "net", "store_kind"),  # how bytes are had
         *("local_disk", "local", "memory", "layered", "faulty", "objects", "agents"),  # stores
         *("codec", "input", "lines", "sorted_run"),  # what the bytes are

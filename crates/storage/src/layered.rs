@@ -11,14 +11,12 @@ use std::sync::Arc;
 use super::forward::forward;
 use super::memory::Memory;
 use super::mounts::SharedMount;
+use super::run_name::MEMORY_PLACE;
 use super::{
     Caching, ListingEntry, LocalDisk, Lock, Locked, MissingLock, OutputStore, ReadFile, Stat,
     Store, WriteFile,
 };
 use gristmill_base::error::Result;
-
-/// The directory that is in memory: no path of a file system begins like this.
-pub const MEMORY_PLACE: &str = "memory:";
 
 /// A store with a directory in memory.
 #[derive(Debug)]
@@ -33,7 +31,7 @@ impl Layered {
     /// ```
     /// use std::sync::Arc;
     /// use gristmill_storage::{Caching, OutputStore, memory::Memory};
-    /// use gristmill_storage::layered::{Layered, MEMORY_PLACE};
+    /// use gristmill_storage::{layered::Layered, run_name::MEMORY_PLACE};
     /// let below = Memory::with_room_for(10);
     /// let store = Layered::new(Arc::new(below.clone()), 5);
     /// store.create(&std::path::Path::new(MEMORY_PLACE).join("a"), 5, Caching::Cached)?;

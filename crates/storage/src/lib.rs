@@ -36,6 +36,7 @@ pub mod memory;
 pub mod mounts;
 pub mod objects;
 pub mod options;
+pub mod run_name;
 pub mod shared;
 pub mod staged;
 pub mod store_kind;

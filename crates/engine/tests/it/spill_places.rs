@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gristmill_engine::Kind;
 use gristmill_engine::jobs::{JobReport, Status};
 use gristmill_engine::runner::Control;
-use gristmill_engine::storage::layered::{Layered, MEMORY_PLACE};
+use gristmill_engine::storage::layered::Layered;
 use gristmill_engine::storage::local::Local;
+use gristmill_engine::storage::run_name::MEMORY_PLACE;
 use gristmill_engine::storage::{LocalDisk, Locked, MissingLock};
 use serde_json::{Value, json};
 

@@ -17,9 +17,10 @@ use gristmill_engine::spill::{
 };
 use gristmill_engine::split::input_files;
 use gristmill_engine::storage::input::{InputFile, InputRange};
-use gristmill_engine::storage::layered::{Layered, MEMORY_PLACE};
+use gristmill_engine::storage::layered::Layered;
 use gristmill_engine::storage::location::Location;
 use gristmill_engine::storage::memory::Memory;
+use gristmill_engine::storage::run_name::MEMORY_PLACE;
 use gristmill_engine::storage::stores::Stores;
 use gristmill_engine::storage::{BLOCK_BYTES, Caching, LocalDisk, OutputStore, Store};
 

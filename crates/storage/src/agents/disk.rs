@@ -4,9 +4,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Agents, RunLocation, RunName};
+use super::{Agents, RunLocation};
 use crate::forward::forward;
 use crate::mounts::SharedMount;
+use crate::run_name::RunName;
 use crate::{
     Caching, ListingEntry, LocalDisk, Lock, Locked, MissingLock, OutputStore, ReadFile, Stat,
     Store, WriteFile,

@@ -16,8 +16,9 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
 use object_store::client::HttpRequest;
 
-use super::{Agents, RunLocation, RunName, lost_run};
+use super::{Agents, RunLocation, lost_run};
 use crate::net::http_client::{HttpReply, TransportError, bytes_of_range, header};
+use crate::run_name::RunName;
 use crate::{Caching, FileKind, LocalDisk, ReadFile, Stat};
 use gristmill_base::error::{Error, Result};
 

@@ -1,10 +1,6 @@
 //! Runs that the agents of a cluster keep: named by who keeps them, read where they are or over HTTP.
 //!
 //! ```text
-//!   agent:                         in a plan: where the agent that runs the task keeps runs
-//!   agent:2/0/run-00007-0-0000     run-00007-0-0000 in the memory of agent 2
-//!   agent:2/1/run-00007-0-0000     the same in its first folder
-//!
 //!   reader ── its own run ──────────────────────▶ its memory, or a file of this machine
 //!          ── a folder that it sees, by a nonce ─▶ the same
 //!          ── any other ─────────────────────────▶ GET http://ADDRESS/runs/0/run-00007-0-0000: a range, with the job's token
@@ -31,18 +27,12 @@ use serde::{Deserialize, Serialize};
 
 pub use self::disk::AgentDisk;
 pub use self::reads::{ReadOf, Reads};
-use super::layered::MEMORY_PLACE;
+use super::run_name::{RunName, is_in_memory};
 use super::{Caching, LocalDisk, Stat};
 use crate::net::http_client::{HttpClient, TransportPolicy};
 use crate::net::trust::Bundle;
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::sync::lock;
-
-/// The place of runs in a plan whose tasks run in agents.
-pub const AGENT_PLACE: &str = "agent:";
-
-/// The number of the place that is the agent's memory: its folders come after it.
-pub const MEMORY_FOLDER: u32 = 0;
 
 /// The file in each folder of an agent by which another one knows that it sees the same folder.
 pub const NONCE: &str = "nonce";
@@ -56,62 +46,6 @@ const REQUESTS_AT_ONCE: usize = 64;
 
 /// How often a run may have been made again: a chain of names that is longer is a circle.
 const MOVES_MAX: usize = 1000;
-
-/// The name of a run on the cluster.
-///
-/// ```
-/// use gristmill_storage::agents::RunName;
-/// let run = RunName::of("agent:2/0/run-00007-0-0000".as_ref()).unwrap();
-/// assert_eq!((run.agent, run.folder, run.name.as_str()), (2, 0, "run-00007-0-0000"));
-/// assert_eq!(run.path().as_os_str(), "agent:2/0/run-00007-0-0000");
-/// assert!(["agent:", "agent:2/0/../a", "agent:2/0/", "/agent:2/0/run"].iter().all(|path| RunName::of(path.as_ref()).is_none()));
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RunName {
-    /// The number of the agent that made it.
-    pub agent: u32,
-    /// The number of the folder there; [`MEMORY_FOLDER`] is its memory.
-    pub folder: u32,
-    /// Its name in that folder.
-    pub name: String,
-}
-
-impl RunName {
-    /// The run that a path names, if it names one.
-    pub fn of(path: &Path) -> Option<Self> {
-        let mut parts = path.to_str()?.strip_prefix(AGENT_PLACE)?.splitn(3, '/');
-        let (agent, folder, name) = (parts.next()?, parts.next()?, parts.next()?);
-        (!name.is_empty() && !name.contains('/')).then_some(())?;
-        Some(RunName {
-            agent: agent.parse().ok()?,
-            folder: folder.parse().ok()?,
-            name: name.to_owned(),
-        })
-    }
-
-    /// The path that names it.
-    pub fn path(&self) -> PathBuf {
-        let RunName {
-            agent,
-            folder,
-            name,
-        } = self;
-        format!("{AGENT_PLACE}{agent}/{folder}/{name}").into()
-    }
-}
-
-/// Whether a run is in memory, of this process or of an agent.
-///
-/// ```
-/// use gristmill_storage::agents::is_in_memory;
-/// let in_memory = ["memory:/run-00007-0-0000", "agent:2/0/run-00007-0-0000"];
-/// assert!(in_memory.iter().all(|run| is_in_memory(run.as_ref())));
-/// assert!(!is_in_memory("agent:2/1/run-00007-0-0000".as_ref()));
-/// ```
-pub fn is_in_memory(run: &Path) -> bool {
-    let of_agent = || RunName::of(run).is_some_and(|run| run.folder == MEMORY_FOLDER);
-    run.starts_with(MEMORY_PLACE) || of_agent()
-}
 
 /// Where an agent is, and what it keeps runs in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,7 +95,7 @@ pub struct AgentTable {
     /// Those of them that are lost.
     pub lost: BTreeSet<u32>,
     /// Runs that were made again: what each is called now.
-    pub moved: BTreeMap<String, String>,
+    pub moved: BTreeMap<RunName, RunName>,
 }
 
 /// What a process that Gristmill's own process has begun, such as a worker with Python functions, is told of the agents.
@@ -387,10 +321,8 @@ impl Agents {
         let known = self.known();
         let mut now = run.clone();
         for _ in 0..MOVES_MAX {
-            let path = now.path();
-            let moved = path.to_str().and_then(|path| known.table.moved.get(path));
-            match moved.and_then(|path| RunName::of(path.as_ref())) {
-                Some(next) => now = next,
+            match known.table.moved.get(&now) {
+                Some(next) => now = next.clone(),
                 None => break,
             }
         }
@@ -415,7 +347,7 @@ impl Agents {
         let Some(folder) = place.folders.get(now.folder as usize) else {
             return Err(lost_run(run, "its agent has no such directory"));
         };
-        let is_seen = if folder.starts_with(MEMORY_PLACE) {
+        let is_seen = if is_in_memory(folder) {
             now.agent == self.own && self.shown.is_some() // processes below the agent have another memory
         } else {
             now.agent == self.own
@@ -439,7 +371,7 @@ impl Agents {
         };
         let mut folders = place.folders.iter();
         let sees = !place.nonce.is_empty()
-            && folders.all(|folder| folder.starts_with(MEMORY_PLACE) || says_so(folder));
+            && folders.all(|folder| is_in_memory(folder) || says_so(folder));
         self.known().seen.insert(agent, sees);
         sees
     }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::layered::Layered;
 use crate::memory::Memory;
+use crate::run_name::MEMORY_PLACE;
 use crate::{OutputStore, Store};
 
 fn put(store: &Layered, path: &str, data: &[u8]) {

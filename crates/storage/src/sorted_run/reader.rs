@@ -17,9 +17,9 @@ use super::compression::{BLOCK_BYTES, BlockDecoder, RunCompression, STAGING_BYTE
 use super::fields::damaged;
 use super::format::{FOOTER_BYTES, Footer, RunIndex};
 use super::header::{HEADER_BYTES, RunHeader};
-use crate::agents::is_in_memory;
 use crate::io::at_once::at_once;
 use crate::local::not_there;
+use crate::run_name::is_in_memory;
 use crate::{Caching, ReadFile, Store};
 use gristmill_base::error::{Error, Result};
 use gristmill_base::sys::pages::Pages;

@@ -42,9 +42,8 @@ use gristmill_base::error::{Error, JobOption, Result};
 use gristmill_base::order::borders::{Border, compare};
 use gristmill_base::record::shape::Shape;
 use gristmill_base::record::sum::RecordSum;
-use gristmill_storage::agents::is_in_memory;
 use gristmill_storage::io::overlap::{Buffers, OverlappedWriter, writer_bytes};
-use gristmill_storage::layered::MEMORY_PLACE;
+use gristmill_storage::run_name::is_in_memory;
 use gristmill_storage::sorted_run::{
     RunCompression, RunHeader, RunIndex, RunWriter, file_bytes_max,
 };
@@ -294,7 +293,7 @@ pub fn create_run(
     let mut failed = Error::bug("spill", "there is no place for runs");
     for place in places {
         let path = place.join(name);
-        let compression = if place.starts_with(MEMORY_PLACE) {
+        let compression = if is_in_memory(place) {
             RunCompression::None
         } else {
             compression

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use super::user::spec::{UserTaskFile, UserTaskReport};
 use crate::spill::{BucketSizes, SpilledRun};
 use gristmill_base::record::shape::ShapeKind;
-use gristmill_storage::agents::is_in_memory;
 use gristmill_storage::location::Location;
 use gristmill_storage::objects::Upload;
+use gristmill_storage::run_name::is_in_memory;
 
 /// What a task made that outlives the process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,8 +9,7 @@ use crate::spill::{MemoryModel, SpilledRun};
 use gristmill_base::error::Error;
 use gristmill_base::order::borders::Border;
 use gristmill_base::record::shape::ShapeKind;
-use gristmill_storage::agents::RunName;
-use gristmill_storage::layered::MEMORY_PLACE;
+use gristmill_storage::run_name::{RunName, is_in_memory};
 use gristmill_storage::sorted_run::{RunCompression, RunFile};
 
 /// How runs are made and merged: the same for all tasks of a job.
@@ -77,7 +76,7 @@ impl AgentFolders {
     /// Those of them that the processes below the agent have as well: folders.
     pub fn of_processes(&self) -> Vec<PathBuf> {
         let folders = self.runs.iter();
-        let folders = folders.filter(|folder| !folder.starts_with(MEMORY_PLACE));
+        let folders = folders.filter(|folder| !is_in_memory(folder));
         folders.cloned().collect()
     }
 
@@ -95,13 +94,8 @@ impl AgentFolders {
     pub fn name(&self, run: &mut SpilledRun) {
         let mut folders = (0..).zip(&self.runs);
         let named = folders.find_map(|(folder, path)| {
-            let name = run.path.strip_prefix(path).ok()?.to_str()?.to_owned();
-            let agent = self.agent;
-            Some(RunName {
-                agent,
-                folder,
-                name,
-            })
+            let name = run.path.strip_prefix(path).ok()?.to_str()?;
+            Some(RunName::new(self.agent, folder, name))
         });
         if let Some(named) = named {
             run.path = named.path();

@@ -7,8 +7,8 @@ use super::refusal::OPERATION;
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::names::show_path;
 use gristmill_base::record::shape::ShapeKind;
-use gristmill_storage::layered::MEMORY_PLACE;
 use gristmill_storage::location::Location;
+use gristmill_storage::run_name::is_in_memory;
 use gristmill_storage::sorted_run::RunCompression;
 use gristmill_tasks::commit::is_file_name;
 use gristmill_tasks::task::{Checkpoint, Codes};
@@ -60,7 +60,7 @@ impl OutputLocations {
     /// The folders of runs that outlive a process.
     pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
         let folders = self.runs.iter().map(|folder| &**folder);
-        folders.filter(|folder| !folder.starts_with(MEMORY_PLACE))
+        folders.filter(|folder| !is_in_memory(folder))
     }
 
     /// Whether an upload to `path` is one of the job's.

@@ -31,8 +31,9 @@ use gristmill_base::sys::descriptors::raise_open_files;
 use gristmill_base::sys::memory::{keep_little_freed, resident_bytes};
 use gristmill_base::sys::threads::begin;
 use gristmill_storage::LocalDisk;
-use gristmill_storage::agents::{AgentDisk, AgentPlace, Agents, MEMORY_FOLDER, NONCE, RunName};
-use gristmill_storage::layered::{Layered, MEMORY_PLACE};
+use gristmill_storage::agents::{AgentDisk, AgentPlace, Agents, NONCE};
+use gristmill_storage::layered::Layered;
+use gristmill_storage::run_name::{MEMORY_FOLDER, MEMORY_PLACE, RunName};
 use gristmill_storage::stores::Stores;
 use gristmill_tasks::commit::{Ownership, SpillDirs};
 use gristmill_tasks::task::{
@@ -102,8 +103,8 @@ pub struct Hello {
     /// Memory that the agent holds already.
     pub held_bytes: u64,
     /// Runs that earlier agents of the job left on the node, by the names that they have here.
-    #[serde(default, with = "gristmill_base::names")]
-    pub found: Vec<PathBuf>,
+    #[serde(default)]
+    pub found: Vec<RunName>,
 }
 
 /// How the end of an agent comes about.
@@ -272,17 +273,13 @@ fn name_of(disk: &dyn LocalDisk, spec: &AgentSpec) -> Result<String> {
 }
 
 /// The runs in an agent's folders, which come after its memory.
-fn found_in(disk: &dyn LocalDisk, agent: u32, folders: &[PathBuf]) -> Vec<PathBuf> {
+fn found_in(disk: &dyn LocalDisk, agent: u32, folders: &[PathBuf]) -> Vec<RunName> {
     let of_folder = |(folder, path): (u32, &PathBuf)| {
         let files = disk.list(path).unwrap_or_default().into_iter();
         let named = files.filter_map(move |file| {
-            let name = file.file_name()?.to_str()?.to_owned();
-            let run = RunName {
-                agent,
-                folder,
-                name,
-            };
-            run.name.starts_with("run-").then(|| run.path())
+            let name = file.file_name()?.to_str()?;
+            let is_run = name.starts_with("run-");
+            is_run.then(|| RunName::new(agent, folder, name))
         });
         named.collect::<Vec<_>>()
     };

@@ -17,7 +17,6 @@ mod waits;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -38,9 +37,9 @@ use crate::runner::running::{BackendEvent, ExecutionBackend};
 use crate::runner::shared::JobSetup;
 use crate::runner::{Control, RunnerHooks};
 use gristmill_base::error::{Error, Kind, Result};
-use gristmill_storage::agents::RunName;
 use gristmill_storage::location::Location;
 use gristmill_storage::net::waiting::Awaited;
+use gristmill_storage::run_name::RunName;
 use gristmill_tasks::spill::SpilledRun;
 use gristmill_tasks::task::wire::{self, Sender};
 use gristmill_tasks::task::{AttemptId, ReleasedSpace, Side, TaskContext, TaskSpec};
@@ -106,7 +105,7 @@ pub(super) struct ClusterBackend<'a> {
     failed_on: BTreeMap<u32, u32>,
     /// What user code failed at in the last attempt at a task.
     failed: BTreeMap<u32, RemoteFailure>,
-    complaints: BTreeMap<PathBuf, u32>,
+    complaints: BTreeMap<RunName, u32>,
     repeats: BTreeMap<u32, u32>,
     /// The agents that keep most of the runs that were looked for last, by the task that reads these and the version of `outputs`.
     nearest: Option<(Arc<TaskSpec>, u64, Vec<u32>)>,
@@ -430,11 +429,12 @@ impl ExecutionBackend for ClusterBackend<'_> {
     fn release_space(&mut self, spent: Vec<ReleasedSpace>) -> Result<()> {
         let mut of_agents: BTreeMap<u32, Vec<ReleasedSpace>> = BTreeMap::new();
         for spent in spent {
-            let run = self.links.now(&spent.run);
-            let spent = ReleasedSpace { run, ..spent };
-            self.outputs.spent(&spent);
             if let Some(run) = RunName::of(&spent.run) {
-                of_agents.entry(run.agent).or_default().push(spent);
+                let run = self.links.now(&run);
+                let (agent, run) = (run.agent, run.path());
+                let spent = ReleasedSpace { run, ..spent };
+                self.outputs.spent(&spent);
+                of_agents.entry(agent).or_default().push(spent);
             }
         }
         for (number, spent) in of_agents {

@@ -14,7 +14,8 @@ use std::sync::atomic::AtomicBool;
 
 use super::Cluster;
 use gristmill_storage::LocalDisk;
-use gristmill_storage::agents::{AgentDisk, Agents, RunName};
+use gristmill_storage::agents::{AgentDisk, Agents};
+use gristmill_storage::run_name::{MEMORY_FOLDER, RunName};
 
 /// The number of no agent.
 pub(super) const NOBODY: u32 = u32::MAX;
@@ -34,11 +35,11 @@ impl FoundRuns {
         let agents = Agents::of_driver(NOBODY, cluster.token.clone(), places.collect())
             .trusting(cluster.authorities.clone())
             .ended_by(cancel);
-        let named = |path: &PathBuf| Some((RunName::of(path)?.name, path.clone()));
+        let named = |run: &RunName| (run.name.clone(), run.path());
         let found = cluster.agents.iter().flat_map(|agent| &agent.found);
         FoundRuns {
             disk: AgentDisk::new(Arc::clone(disk), Arc::new(agents)),
-            places: found.filter_map(named).collect(),
+            places: found.map(named).collect(),
         }
     }
 
@@ -55,14 +56,8 @@ impl FoundRuns {
     /// assert!(FoundRuns::is_gone(&gone) && !FoundRuns::is_gone("agent:2/0/run-00007-0-0000".as_ref()));
     /// ```
     pub fn gone(name: &Path) -> PathBuf {
-        let name = name.to_string_lossy().into_owned();
-        let (agent, folder) = (NOBODY, 1); // what is in memory is never looked for
-        RunName {
-            agent,
-            folder,
-            name,
-        }
-        .path()
+        let folder = MEMORY_FOLDER + 1; // what is in memory is never looked for
+        RunName::new(NOBODY, folder, name.to_string_lossy()).path()
     }
 
     /// Whether a run is called so.

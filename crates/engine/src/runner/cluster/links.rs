@@ -1,7 +1,6 @@
 //! The agents of a job, as the driver knows them over all that the job runs.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,6 +17,7 @@ use crate::runner::nodes::Nodes;
 use gristmill_storage::agents::{AgentPlace, Agents, ReadOf, agent_transport};
 use gristmill_storage::net::http_client::{HttpClient, TransportPolicy};
 use gristmill_storage::net::waiting::Awaited;
+use gristmill_storage::run_name::RunName;
 use gristmill_tasks::task::wire::Sender;
 
 /// How long the end of a job waits for agents to hear of it.
@@ -127,7 +127,7 @@ pub(super) struct Links {
     /// What became of the last agent that was lost.
     pub(super) last_lost: String,
     /// Runs that were made again.
-    pub(super) moved: BTreeMap<String, String>,
+    pub(super) moved: BTreeMap<RunName, RunName>,
     pub(super) peak_bytes: u64,
     pub(super) nodes: Arc<Nodes>,
 }
@@ -339,12 +339,11 @@ impl Links {
     }
 
     /// What a run is called now.
-    pub(super) fn now(&self, run: &Path) -> PathBuf {
-        let mut now = run.to_owned();
-        while let Some(next) = now.to_str().and_then(|now| self.moved.get(now)) {
-            now = next.into();
+    pub(super) fn now<'r>(&'r self, mut run: &'r RunName) -> &'r RunName {
+        while let Some(next) = self.moved.get(run) {
+            run = next;
         }
-        now
+        run
     }
 }
 

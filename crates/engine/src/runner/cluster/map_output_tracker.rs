@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::found::{FoundRuns, NOBODY};
-use gristmill_storage::agents::RunName;
+use gristmill_storage::run_name::RunName;
 use gristmill_tasks::spill::SpilledRun;
 use gristmill_tasks::task::{MergeRun, ReleasedSpace};
 
@@ -19,6 +19,7 @@ const NEAR: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct KnownRun {
     path: PathBuf,
+    number: u64,
     records: u64,
     bytes: u64,
     index_crc: u32,
@@ -30,6 +31,7 @@ impl KnownRun {
     fn of(run: &SpilledRun) -> Self {
         KnownRun {
             path: run.path.clone(),
+            number: run.number,
             records: run.records,
             bytes: run.bytes,
             index_crc: run.index_crc,
@@ -47,7 +49,7 @@ impl KnownRun {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum OutputComparison {
     /// The same, or the first: what its runs were called, and what they are called now.
-    Same(BTreeMap<String, String>),
+    Same(BTreeMap<RunName, RunName>),
     /// Something else.
     Differs,
 }
@@ -211,22 +213,16 @@ impl MapOutputTracker {
 }
 
 /// What the runs of a task that was done again were called, and what they are called now; nothing if they are others.
-fn moves(before: &[KnownRun], now: &[KnownRun]) -> Option<BTreeMap<String, String>> {
+fn moves(before: &[KnownRun], now: &[KnownRun]) -> Option<BTreeMap<RunName, RunName>> {
     let what = |known: &KnownRun| (known.records, known.bytes, known.index_crc);
-    let number = |known: &KnownRun| RunName::of(&known.path).and_then(|run| number_of(&run.name));
-    let path = |known: &KnownRun| known.path.to_string_lossy().into_owned();
+    let name = |known: &KnownRun| RunName::of(&known.path);
     let moved = before.iter().map(|run| {
-        let again = now.iter().find(|again| number(again) == number(run))?;
-        (what(again) == what(run)).then(|| (path(run), path(again)))
+        let again = now.iter().find(|again| again.number == run.number)?;
+        (what(again) == what(run)).then_some((name(run)?, name(again)?))
     });
     moved
         .collect::<Option<_>>()
         .filter(|_| before.len() == now.len())
-}
-
-/// What stands behind the task and the attempt in a run's name: `run-00003-1-0002` is 0002, and a merged one `merged`.
-fn number_of(name: &str) -> Option<String> {
-    name.splitn(4, '-').nth(3).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -236,12 +232,17 @@ mod tests {
     fn run(path: &str, index_crc: u32) -> SpilledRun {
         SpilledRun {
             path: path.into(),
+            number: path[path.len() - 4..].parse().unwrap(),
             index_crc,
             ..SpilledRun::default()
         }
     }
 
-    fn moved(noted: OutputComparison) -> BTreeMap<String, String> {
+    fn name(path: &str) -> RunName {
+        RunName::of(path.as_ref()).unwrap()
+    }
+
+    fn moved(noted: OutputComparison) -> BTreeMap<RunName, RunName> {
         match noted {
             OutputComparison::Same(moved) => moved,
             OutputComparison::Differs => panic!("they differ"),
@@ -269,8 +270,8 @@ mod tests {
         ];
         let moved = moved(made.note((3, 1), &again));
         assert_eq!(
-            moved["agent:0/1/run-00003-0-0001"],
-            "agent:1/0/run-00003-1-0001"
+            moved[&name("agent:0/1/run-00003-0-0001")],
+            name("agent:1/0/run-00003-1-0001")
         );
         assert_eq!(made.lose_agent(1), [3, 4]);
         let other = [
@@ -346,8 +347,8 @@ mod tests {
         ];
         let moved = moved(made.note((3, 1), &again));
         assert_eq!(
-            moved["agent:0/0/run-00003-0-0000"],
-            "agent:1/0/run-00003-1-0000"
+            moved[&name("agent:0/0/run-00003-0-0000")],
+            name("agent:1/0/run-00003-1-0000")
         );
         assert_eq!(made.lose_agent(1), [3]);
     }
@@ -373,6 +374,7 @@ mod tests {
         let OutputComparison::Same(moved) = made.note((5, 2), &again) else {
             panic!("they are the same");
         };
-        assert_eq!(moved[gone.to_str().unwrap()], "agent:2/0/run-00005-1-0000");
+        let moved = &moved[&name(gone.to_str().unwrap())];
+        assert_eq!(*moved, name("agent:2/0/run-00005-1-0000"));
     }
 }

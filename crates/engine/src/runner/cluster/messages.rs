@@ -16,6 +16,7 @@ use gristmill_base::error::Error;
 use gristmill_base::sys::machine::MachineCpu;
 use gristmill_storage::agents::{AgentPlace, ReadOf};
 use gristmill_storage::objects::Upload;
+use gristmill_storage::run_name::RunName;
 use gristmill_tasks::task::wire::Message;
 use gristmill_tasks::task::{AttemptId, ReleasedSpace};
 
@@ -55,7 +56,7 @@ pub(super) enum AgentOrder {
     /// These agents are lost, and these runs are called otherwise now.
     Changed {
         lost: BTreeSet<u32>,
-        moved: BTreeMap<String, String>,
+        moved: BTreeMap<RunName, RunName>,
     },
     /// The job is over; or, if runs stay, it may be resumed by another driver.
     End { runs_stay: bool },

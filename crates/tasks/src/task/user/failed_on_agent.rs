@@ -24,7 +24,7 @@ use super::failed::{
 use super::spec::UserAttemptSpec;
 use crate::task::runs::{AgentFolders, MergeRun};
 use gristmill_base::error::{Error, Kind, Result};
-use gristmill_storage::agents::RunName;
+use gristmill_storage::run_name::RunName;
 use gristmill_storage::{Caching, LocalDisk, Store};
 
 /// The detail of an error that says what an agent has kept; it goes no further than to the driver.

@@ -12,7 +12,8 @@ use crate::runner::cluster::messages::{AgentOrder, AttemptOver};
 use crate::runner::messages::reply_of;
 use crate::runner::running::{BackendEvent, FinishedAttempt};
 use gristmill_base::error::{Error, Result};
-use gristmill_storage::agents::{RunName, run_of};
+use gristmill_storage::agents::run_of;
+use gristmill_storage::run_name::RunName;
 use gristmill_tasks::task::{AttemptId, ON_AGENT, TaskReport};
 
 /// How many that read a run must say that it cannot be had before it is made again.
@@ -148,7 +149,7 @@ impl ClusterBackend<'_> {
         }
     }
 
-    fn tell_moved(&mut self, moved: BTreeMap<String, String>) {
+    fn tell_moved(&mut self, moved: BTreeMap<RunName, RunName>) {
         if !moved.is_empty() {
             self.links.moved.extend(moved.clone());
             let lost = BTreeSet::new();
@@ -160,11 +161,11 @@ impl ClusterBackend<'_> {
     /// the run is damaged.
     fn complained(&mut self, run: &RunName, error: Error) -> AttemptOutcome {
         self.links.nodes.count(|counts| counts.failed_reads += 1);
-        let run = run.path();
-        let Some(task) = self.outputs.task_of(&run) else {
+        let Some(task) = self.outputs.task_of(&run.path()) else {
             return AttemptOutcome::Failed(error);
         };
-        let complaints = self.complaints.entry(self.links.now(&run)).or_default();
+        let run = self.links.now(run).clone();
+        let complaints = self.complaints.entry(run).or_default();
         *complaints += 1;
         let is_gone = *complaints >= COMPLAINTS || error.is_of_own_work();
         // However many say so: it is made again once.
