@@ -9,6 +9,7 @@
 //! on the command line.
 
 mod advice;
+mod details;
 mod units;
 
 use std::borrow::Cow;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::names::show_path;
 
 pub use advice::{Advice, JobOption, NamedOption, Spelling};
+pub use details::Details;
 pub use units::show_bytes;
 
 /// The engine's result.
@@ -109,11 +111,6 @@ pub const MAKE_ROOM: &str = "free some space there, or write to another file sys
 /// What to do about a file that its server does not know any more.
 const STALE: &str = "check that no other machine removes or replaces it, then run again";
 
-/// The detail that names an option.
-const OPTION: &str = "option";
-/// The detail that names what is equal in two failures.
-const FINGERPRINT: &str = "fingerprint";
-
 fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -131,9 +128,8 @@ pub struct Error {
     operation: Cow<'static, str>,
     message: String,
     context: Vec<(Cow<'static, str>, String)>,
-    /// What is not in the paragraph: a traceback, the end of a log, what only programs look at.
-    details: Vec<(Cow<'static, str>, String)>,
-    /// Apart: every result would be the larger for it.
+    /// What is not in the paragraph. Apart, as the advice: every result would be the larger for it.
+    pub details: Box<Details>,
     advice: Option<Box<Advice>>,
 }
 
@@ -163,7 +159,7 @@ impl Error {
             operation: operation.into(),
             message: message.into(),
             context: Vec::new(),
-            details: Vec::new(),
+            details: Box::default(),
             advice: None,
         }
     }
@@ -270,7 +266,21 @@ impl Error {
     /// ```
     #[must_use]
     pub fn detail(mut self, name: impl Into<Cow<'static, str>>, text: impl Into<String>) -> Self {
-        self.details.push((name.into(), text.into()));
+        self.details.texts.push((name.into(), text.into()));
+        self
+    }
+
+    /// The same of what the program itself looks at.
+    ///
+    /// ```
+    /// use gristmill_base::{Error, Kind};
+    /// let error = Error::new(Kind::Memory, "sort", "64M is too small");
+    /// let error = error.noting(|details| details.needed_bytes = Some(80_000_000));
+    /// assert_eq!(error.details.needed_bytes, Some(80_000_000));
+    /// ```
+    #[must_use]
+    pub fn noting(mut self, note: impl FnOnce(&mut Details)) -> Self {
+        note(&mut self.details);
         self
     }
 
@@ -284,31 +294,19 @@ impl Error {
     /// ```
     #[must_use]
     pub fn recurring(self, fingerprint: impl Into<String>) -> Self {
-        self.detail(FINGERPRINT, fingerprint)
+        self.noting(|details| details.fingerprint = Some(fingerprint.into()))
     }
 
     /// Takes what was given to [`Error::recurring`]; nothing where that was empty.
     pub fn take_fingerprint(&mut self) -> Option<String> {
-        let found = self.take_detail(FINGERPRINT)?;
-        Some(found).filter(|fingerprint| !fingerprint.is_empty())
-    }
-
-    /// Takes the first text that was added under this name.
-    pub fn take_detail(&mut self, name: &str) -> Option<String> {
-        let mut details = self.details.iter();
-        let found = details.position(|(known, _)| known == name)?;
-        Some(self.details.remove(found).1)
-    }
-
-    /// What was added by [`Error::detail`].
-    pub fn details(&self) -> &[(Cow<'static, str>, String)] {
-        &self.details
+        let found = self.details.fingerprint.take();
+        found.filter(|fingerprint| !fingerprint.is_empty())
     }
 
     /// The first text that was added under this name.
     pub fn detail_of(&self, name: &str) -> Option<&str> {
-        let mut details = self.details.iter();
-        let found = details.find(|(known, _)| known == name);
+        let mut texts = self.details.texts.iter();
+        let found = texts.find(|(known, _)| known == name);
         found.map(|(_, text)| text.as_str())
     }
 
@@ -318,16 +316,11 @@ impl Error {
     /// ```
     /// use gristmill_base::{Error, Kind};
     /// let error = Error::new(Kind::BadOption, "read the options", "memory is 0").of_option("memory");
-    /// assert_eq!(error.option(), Some("memory"));
+    /// assert_eq!(error.details.option.as_deref(), Some("memory"));
     /// ```
     #[must_use]
     pub fn of_option(self, name: &str) -> Self {
-        self.detail(OPTION, name)
-    }
-
-    /// The option whose value is wrong, if that is what is wrong.
-    pub fn option(&self) -> Option<&str> {
-        self.detail_of(OPTION)
+        self.noting(|details| details.option = Some(name.to_owned()))
     }
 
     /// Adds the file it happened in.

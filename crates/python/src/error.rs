@@ -53,7 +53,7 @@ pub fn to_exception(error: &Error, spelling: Spelling) -> PyErr {
         context: error.context(),
         advice: error.advice(),
         own_work: error.is_of_own_work(),
-        option: error.option(),
+        option: error.details.option.as_deref(),
     };
     with_parts(raised, &told)
 }

@@ -206,6 +206,6 @@ fn failure(error: &Error) -> JobFailure {
         kind: error.kind().name(),
         message: error.to_string(),
         context: error.context().iter().cloned().collect(),
-        details: error.details().iter().cloned().collect(),
+        details: Vec::from(*error.details.clone()).into_iter().collect(),
     }
 }

@@ -404,7 +404,7 @@ fn too_small(room: JobMemory, fixed_bytes: u64, worker_bytes: u64, workers: usiz
     );
     let memory = JobOption::Memory.at_least(needed);
     let error = Error::new(Kind::Memory, "sort the input", message)
-        .detail("needed_bytes", needed.to_string());
+        .noting(|details| details.needed_bytes = Some(needed));
     if alone {
         error.advise_options(
             "give {} or more, or only {}",
@@ -485,7 +485,7 @@ mod tests {
         #[test]
         fn the_memory_that_is_named_works(workers in 1_usize..9, longest in 0_u64..50_000_000) {
             let error = MemoryLayout::new(1, workers, 100, longest).unwrap_err();
-            let needed: u64 = error.detail_of("needed_bytes").unwrap().parse().unwrap();
+            let needed = error.details.needed_bytes.unwrap();
             let memory_layout = MemoryLayout::new(needed, workers, 100, longest).unwrap();
             prop_assert!(memory_layout.chunk_bytes as u64 > longest + 2 * ENTRY_BYTES);
             prop_assert!(memory_layout.groups(&[longest; 5]).is_ok());

@@ -215,8 +215,7 @@ fn read(store: &dyn LocalDisk, path: &Path) -> Vec<u8> {
 /// The least memory that spills records of which none is known to be longer than this.
 pub fn least_memory(workers: usize, longest: u64) -> u64 {
     let refusal = MemoryLayout::new(1, workers, 100, longest).unwrap_err();
-    let needed = refusal.detail_of("needed_bytes");
-    needed.unwrap().parse().unwrap()
+    refusal.details.needed_bytes.unwrap()
 }
 
 /// A small generator of numbers: the same everywhere, and none of the engine's.

@@ -117,8 +117,7 @@ pub fn retry_scripts(py: Python<'_>, task: PathBuf, folder: PathBuf) -> PyResult
 /// The exception for an error of a script, with a note of what that said on stderr.
 fn with_stderr(py: Python<'_>, error: &Error) -> PyErr {
     let raised = to_python(error);
-    let details = error.details().iter();
-    for (_, said) in details.filter(|(name, _)| *name == "stderr") {
+    if let Some(said) = error.detail_of("stderr") {
         // Without it the exception has its text all the same.
         let _ = raised.value(py).call_method1("add_note", (said,));
     }

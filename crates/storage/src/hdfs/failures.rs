@@ -10,10 +10,7 @@ use crate::location::Location;
 use crate::objects::retry::throttled;
 use gristmill_base::error::{Error, Kind};
 
-/// The detail that says which exception of Java's it was.
-const EXCEPTION: &str = "hdfs_exception";
-
-/// What stands there where nobody answered.
+/// What stands for the exception where nobody answered.
 const SILENCE: &str = "none";
 
 /// Where a name node is looked for, for messages.
@@ -36,13 +33,13 @@ pub fn silence(operation: &'static str, path: &Path, what: &str) -> Error {
             "check the host and the port (those of the name node's RPC, often 8020 or 9000), HADOOP_CONF_DIR, the data \
              nodes (hdfs dfsadmin -report) and the network, then run again",
         )
-        .detail(EXCEPTION, SILENCE)
+        .noting(|details| details.hdfs_exception = Some(SILENCE.to_owned()))
         .retryable_error()
 }
 
 /// Whether it is the error of a node that does not answer.
 pub fn is_silence(error: &Error) -> bool {
-    error.detail_of(EXCEPTION) == Some(SILENCE)
+    error.details.hdfs_exception.as_deref() == Some(SILENCE)
 }
 
 /// The error of a request that failed.
@@ -159,7 +156,7 @@ fn refusal(operation: &'static str, path: &Path, class: &str, text: &str) -> Err
         _ => new(Kind::Io, &format!("the name node answered {name}: {text}"))
             .advise("look for it in the log of the name node"),
     };
-    error.detail(EXCEPTION, name)
+    error.noting(|details| details.hdfs_exception = Some(name.to_owned()))
 }
 
 /// What an exception of Java's says, without the calls that led to it.

@@ -55,12 +55,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const COMPLETING: Duration = Duration::from_secs(30);
 const COMPLETING_LOOK: Duration = Duration::from_millis(200);
 
-/// The detail of an error of a store that gave no answer.
-const NO_ANSWER: &str = "no_answer";
-
-/// The detail of an error of a store that has too many requests: seconds that it wants us to wait, 0 where it says nothing.
-const THROTTLED: &str = "retry_after_s";
-
 /// Objects whose requests are tried again.
 ///
 /// ```
@@ -163,8 +157,7 @@ impl Retries {
                 self.has_answered.store(true, Ordering::Relaxed);
                 return done;
             };
-            let asked = error.detail_of(THROTTLED);
-            let retry_after_s = asked.map(|seconds| seconds.parse().unwrap_or(0));
+            let retry_after_s = error.details.retry_after_s;
             if retry_after_s.is_some() {
                 requests.count_throttled();
             }
@@ -181,7 +174,7 @@ impl Retries {
                 });
             }
             let waited = wait(tries, retry_after_s, by_chance());
-            if cleans_up && (began.elapsed() + waited > LAST || is_unanswered(&error)) {
+            if cleans_up && (began.elapsed() + waited > LAST || error.details.no_answer.is_some()) {
                 return Err(error);
             }
             if cleans_up {
@@ -195,12 +188,8 @@ impl Retries {
 
     /// Whether a store gave no answer that has given some before.
     fn may_come_back(&self, error: &Error) -> bool {
-        is_unanswered(error) && self.has_answered.load(Ordering::Relaxed)
+        error.details.no_answer.is_some() && self.has_answered.load(Ordering::Relaxed)
     }
-}
-
-fn is_unanswered(error: &Error) -> bool {
-    error.detail_of(NO_ANSWER).is_some()
 }
 
 /// How long to wait after so many tries; `chance` is drawn from all numbers.
@@ -226,7 +215,9 @@ pub(super) fn mixed(number: u64) -> u64 {
 
 /// Says of an error that there was no answer.
 pub(crate) fn unanswered(error: Error) -> Error {
-    error.retryable_error().detail(NO_ANSWER, "true")
+    error
+        .retryable_error()
+        .noting(|details| details.no_answer = Some(true))
 }
 
 /// Says of an error that the store has too many requests, and what `Retry-After` says: seconds, or a time.
@@ -240,7 +231,7 @@ pub(crate) fn throttled(error: Error, headers: &HeaderMap) -> Error {
     let seconds: u64 = after.parse().ok().or_else(until).unwrap_or(0);
     error
         .retryable_error()
-        .detail(THROTTLED, seconds.to_string())
+        .noting(|details| details.retry_after_s = Some(seconds))
 }
 
 impl<O: Objects> Objects for Retried<O> {
@@ -435,7 +426,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert("retry-after", text.parse().unwrap());
             let error = throttled(failed("read"), &headers);
-            let seconds: u64 = error.detail_of(THROTTLED).unwrap().parse().unwrap();
+            let seconds = error.details.retry_after_s.unwrap();
             assert!((least..=most).contains(&seconds), "{text}: {seconds}");
         }
     }

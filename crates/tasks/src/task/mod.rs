@@ -70,9 +70,9 @@ pub use user::{
     Combined, CombinedStates, CountedKeys, ExecutorKind, ExecutorSpec, FailedAt, FailureFolder,
     FirstRecords, FirstWanted, InputRanges, KeySelection, LEFT_OUT, LargestGroup, LetterCase,
     LineKeys, Mapper, NOT_DECODED, NativeExecutor, NativeSplit, NextRecord, NodeEnvironment,
-    ON_AGENT, Operator, OutputLine, Pairs, PartFiles, PartMapper, ProcessPoolExecutor, RETRY,
-    RecordForm, Records, Reducer, Regrouper, SIDE_BYTES, ScratchFile, SplitData, UserAttemptSpec,
-    UserTaskExecutor, UserTaskFile, UserTaskKind, UserTaskReport, UserTaskSplit, feed_of,
-    group_mark, key_types, place_of, read_records, streaming, too_many_files,
+    Operator, OutputLine, Pairs, PartFiles, PartMapper, ProcessPoolExecutor, RecordForm, Records,
+    Reducer, Regrouper, SIDE_BYTES, ScratchFile, SplitData, UserAttemptSpec, UserTaskExecutor,
+    UserTaskFile, UserTaskKind, UserTaskReport, UserTaskSplit, feed_of, group_mark, key_types,
+    place_of, read_records, streaming, too_many_files,
 };
 pub use verify::{Proved, verify};

@@ -55,7 +55,7 @@ use gristmill_base::error::{Error, Result};
 use gristmill_base::record::shape::{PairShape, Shape};
 use gristmill_base::sync::lock;
 use gristmill_tasks::task::{
-    FailureFolder, InProcess, JobShared, NodeContext, RETRY, TaskContext, UserTaskExecutor,
+    FailureFolder, InProcess, JobShared, NodeContext, TaskContext, UserTaskExecutor,
 };
 
 /// How often what has read a map's output is done again, since the map was lost, and gave something else when it was done
@@ -230,8 +230,7 @@ fn failures_of(job: &RunningJob<'_>) -> Option<FailureFolder> {
 /// A job that user code has made fail keeps its history, and what it failed at; any other has nothing to try again.
 fn end_failures(job: &RunningJob<'_>, failures: &FailureFolder, error: Option<&Error>) {
     let recorder = job.watched.recorder();
-    let to_retry = |error: &Error| error.detail_of(RETRY).is_some();
-    if error.is_some_and(to_retry) {
+    if error.is_some_and(|error| error.details.retry.is_some()) {
         return recorder.keep();
     }
     let store = job.store().disk();

@@ -278,9 +278,7 @@ impl<'a> RunningJob<'a> {
 
     /// The same error, which names the limit of the process that left too little memory.
     pub(in crate::jobs) fn under_limit(&self, error: Error) -> Error {
-        let needed = error.detail_of("needed_bytes");
-        let needed = needed.and_then(|bytes| bytes.parse().ok());
-        let (Some(limit), Some(needed)) = (self.limit, needed) else {
+        let (Some(limit), Some(needed)) = (self.limit, error.details.needed_bytes) else {
             return error;
         };
         let raised = limit.raised_by(plan::sort::available_for(needed));

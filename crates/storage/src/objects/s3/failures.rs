@@ -8,9 +8,6 @@ use crate::objects::call::Call;
 use crate::objects::retry::{replaced, throttled};
 use gristmill_base::error::{Error, Kind};
 
-/// The detail that says which error of S3 it is.
-const CODE: &str = "s3_code";
-
 /// What to do where something is not permitted.
 const RIGHTS: &str = "let the owner of the bucket permit s3:GetObject, s3:PutObject, s3:DeleteObject, s3:ListBucket, \
     s3:ListBucketMultipartUploads, s3:ListMultipartUploadParts and s3:AbortMultipartUpload, or use other credentials \
@@ -18,7 +15,7 @@ const RIGHTS: &str = "let the owner of the bucket permit s3:GetObject, s3:PutObj
 
 /// Whether the bucket is not there, rather than what was looked for in it.
 pub fn is_no_bucket(error: &Error) -> bool {
-    error.detail_of(CODE) == Some("NoSuchBucket")
+    error.details.s3_code.as_deref() == Some("NoSuchBucket")
 }
 
 /// The error of a request that was refused by the store at `place`, an endpoint and a region.
@@ -87,7 +84,9 @@ pub fn failure(place: (&str, &str), call: &Call<'_>, reply: &HttpReply) -> Error
             }
         }
     };
-    error.with_path(call.path).detail(CODE, refused.code)
+    error
+        .with_path(call.path)
+        .noting(|details| details.s3_code = Some(refused.code))
 }
 
 /// Whether the store has too many requests.

@@ -37,9 +37,6 @@ pub(super) const PAIRS_BYTES_MAX: u64 = 64 << 20;
 /// Bytes between places where the pairs that are kept may begin.
 const MARK_BYTES: u64 = 64 << 10;
 
-/// The detail of an error that names the task which was kept.
-pub const RETRY: &str = "retry";
-
 /// Bits of a number of a pair in a mark of a group: a partition has fewer than 10^12.
 const GROUP_SHIFT: u32 = 40;
 
@@ -174,7 +171,7 @@ pub(super) fn file_of(what: &Value, number: u64) -> Option<String> {
 }
 
 impl FailureFolder {
-    /// Keeps what an attempt failed at, if user code or its input is to blame; the error then has the task as [`RETRY`].
+    /// Keeps what an attempt failed at, if user code or its input is to blame; the error then has the task as its detail `retry`.
     pub(in crate::task) fn keep(
         &self,
         store: &Arc<dyn LocalDisk>,
@@ -186,7 +183,7 @@ impl FailureFolder {
             return error;
         };
         match self.write(store, spec, &at, &executor) {
-            Ok(()) => error.detail(RETRY, spec.task.to_string()),
+            Ok(()) => error.noting(|details| details.retry = Some(spec.task)),
             Err(_) => error, // the failure is what counts
         }
     }

@@ -27,9 +27,6 @@ use gristmill_base::error::{Error, Kind, Result};
 use gristmill_storage::run_name::RunName;
 use gristmill_storage::{Caching, LocalDisk, Store};
 
-/// The detail of an error that says what an agent has kept; it goes no further than to the driver.
-pub const ON_AGENT: &str = "on agent";
-
 /// Bytes of runs that are taken from an agent at most: the shortest pairs are stored with several bytes more each.
 const TAKEN_BYTES_MAX: u64 = 16 * PAIRS_BYTES_MAX;
 
@@ -56,7 +53,7 @@ pub(in crate::task) fn keep_on_agent(
         return error;
     };
     match on_agent(store, places, spec, at) {
-        Ok(kept) => error.detail(ON_AGENT, kept),
+        Ok(kept) => error.noting(|details| details.on_agent = Some(kept)),
         Err(_) => error, // the failure is what counts
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{ClusterBackend, RemoteFailure};
 use gristmill_base::error::{Error, Result};
 use gristmill_storage::agents::AgentDisk;
-use gristmill_tasks::task::{AttemptId, RETRY};
+use gristmill_tasks::task::AttemptId;
 
 impl ClusterBackend<'_> {
     /// Notes what an agent has kept of an attempt that failed there, if it has kept anything.
@@ -31,20 +31,17 @@ impl ClusterBackend<'_> {
             kept,
         };
         self.failed.insert(id.task, failed);
-        error.detail(RETRY, id.task.to_string())
+        error.noting(|details| details.retry = Some(id.task))
     }
 
     /// The error that ends the job, once what it failed at is kept here; or it says why that could not be had.
     pub(in super::super) fn with_failed_kept(&self, mut error: Error) -> Error {
-        let Some(task) = error.take_detail(RETRY) else {
-            return error;
-        };
-        let number: Option<u32> = task.parse().ok();
-        let Some(failed) = number.and_then(|number| self.failed.get(&number)) else {
+        let task = error.details.retry.take();
+        let Some(failed) = task.and_then(|task| self.failed.get(&task)) else {
             return error;
         };
         match self.take_failed(failed) {
-            Ok(()) => error.detail(RETRY, task),
+            Ok(()) => error.noting(|details| details.retry = task),
             Err(why) => error.with(
                 "for `gristmill retry`",
                 format!("nothing was kept: {}", why.says()),

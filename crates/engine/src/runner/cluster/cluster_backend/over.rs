@@ -14,7 +14,7 @@ use crate::runner::running::{BackendEvent, FinishedAttempt};
 use gristmill_base::error::{Error, Result};
 use gristmill_storage::agents::run_of;
 use gristmill_storage::run_name::RunName;
-use gristmill_tasks::task::{AttemptId, ON_AGENT, TaskReport};
+use gristmill_tasks::task::{AttemptId, TaskReport};
 
 /// How many that read a run must say that it cannot be had before it is made again.
 const COMPLAINTS: u32 = 2;
@@ -135,7 +135,7 @@ impl ClusterBackend<'_> {
                 }
             }
             Err(mut error) => {
-                let kept = error.take_detail(ON_AGENT);
+                let kept = error.details.on_agent.take();
                 match run_of(&error) {
                     Some(run) => self.complained(&run, error),
                     None => {

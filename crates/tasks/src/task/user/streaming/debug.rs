@@ -71,12 +71,10 @@ impl ScriptAttempt<'_> {
             Error::from_io("run the debug script", path, error)
         };
         fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
-        let details = error.details().iter();
-        let lines = details.filter(|(name, _)| *name == "stderr");
-        let stderr: String = lines.map(|(_, text)| format!("{text}\n")).collect();
+        let stderr = error.detail_of("stderr").map(|text| format!("{text}\n"));
         let files = [
             ("stdout", String::new()),
-            ("stderr", stderr),
+            ("stderr", stderr.unwrap_or_default()),
             ("syslog", format!("{error}\n")),
             ("job.xml", configuration(&self.definition.debug.properties)),
         ];
