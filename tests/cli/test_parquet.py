@@ -263,6 +263,7 @@ def test_what_cannot_be_read_to_its_end_has_no_output(damaged: Path) -> None:
         ("top 1 one.parquet --jsonl --key n", 2, "--jsonl is not for Parquet"),
         ("sort one.parquet --compress xz -o out.parquet", 2, "xz is not for Parquet"),
         ("sort one.parquet -o folder.parquet", 1, "folder.parquet: it is a directory"),
+        ("sort one.parquet -t :: --csv", 2, "--field-separator is '::'"),
         ("sort one.parquet two.parquet", 1, "file two.parquet"),
         ("sort both.parquet", 1, "it has not the columns of"),
     ],
@@ -312,3 +313,30 @@ def test_it_is_in_a_store(orders: Path, bucket: Bucket) -> None:
     run("sort", orders / "cities.parquet", "--key", "city", "-o", where)
     run("sort", where, "--key", "people:num:desc", "-o", orders / "out.parquet")
     assert [row["city"] for row in rows(orders / "out.parquet")] == ["Berlin", "Paris"]
+
+
+def test_cells_that_no_type_of_an_input_holds_become_text(orders: Path) -> None:
+    out = orders / "out.parquet"
+    odd = pa.table({
+        "city": ["Oslo", "Bern"],
+        "size": pa.array([Decimal("1.5"), None], pa.decimal256(50, 1)),
+        "seen": [datetime.date(2026, 1, 1), None],
+    })  # fmt: skip
+    pq.write_table(odd, orders / "odd.parquet")
+    inputs = (orders / "orders", orders / "odd.parquet")
+    run("join", "--by", "city", "--how", "full", "--empty", "none", *inputs, "-o", out)
+    found = {row["city"]: row for row in rows(out)}
+    assert (found["Oslo"]["size"], found["Berlin"]["size"]) == ("1.5", "none")
+    assert (found["Oslo"]["seen"], found["Berlin"]["seen"]) == ("2026-01-01", "none")
+
+
+@pytest.mark.parametrize("text", ["", "n\n"])
+def test_an_output_without_rows(tmp_path: Path, text: str) -> None:
+    (tmp_path / "in.csv").write_text(text)
+    command = ("sort", "--csv", tmp_path / "in.csv", "-o", tmp_path / "out.parquet")
+    if not text:
+        assert "neither a header nor a row" in failure(*command)
+        assert names(tmp_path) == ["in.csv"]
+        return
+    run(*command)
+    assert pq.read_table(tmp_path / "out.parquet").schema.names == ["n"]

@@ -11,7 +11,6 @@ import io
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any, BinaryIO
 
 from gristmill.mapreduce.extras import pyarrow
@@ -46,6 +45,7 @@ class Feed:
         self.schema = _schema(self._files[0])
         self._text = _as_text(self._files[0], self.schema)
         self._reader, self._writer = os.pipe()
+        self._ended = False
         self._thread = threading.Thread(target=self._run, name="gristmill-parquet")
 
     @property
@@ -62,13 +62,14 @@ class Feed:
         os.close(self._reader)
         if self._thread.ident is not None:
             self._thread.join()
-        with suppress(OSError):
+        if not self._ended:
             os.close(self._writer)
 
     def _run(self) -> None:
         try:
             with open(self._writer, "wb", _BUFFER_BYTES, closefd=False) as pipe:
                 self._write(pipe)
+            self._ended = True  # another file may have the number from now on
             os.close(self._writer)
         except BrokenPipeError:  # it is not read to its end
             return

@@ -54,8 +54,8 @@ class Tables:
 
     def told(self, text: str) -> str:
         """Return an error of the job with the names that the user gave."""
-        for name, known in self._names.items():
-            text = text.replace(name, known)
+        for name in sorted(self._names, key=len, reverse=True):  # /dev/fd/12 before /dev/fd/1
+            text = text.replace(name, self._names[name])
         return text
 
     def publish(self, report: JobReport, show: Show = lambda _done, _all: None) -> JobReport:
@@ -232,6 +232,8 @@ def _check(values: Mapping[str, Value]) -> None:
     ):
         if values.get(name):
             raise _refused(f"{name} is not for Parquet: {why}", "leave it out")
+    if len(_separator(values).encode()) != 1:
+        raise _refused(f"field_separator is {_separator(values)!r}", "give one byte, such as ';'")
     if _compress(values) not in _CODECS:
         raise _refused(
             f"{_compress(values)} is not for Parquet: it has no such pages",

@@ -48,8 +48,15 @@ class Csv:
         self._tell = tell
         self._separator = separator
         self._with_header = frozenset(paths[:headers])
-        with paths[0].open("rb") as file:
-            self.names: list[str] = self._open(file, {}, None, paths[0]).schema.names
+        self.names: list[str] = []
+        try:
+            with paths[0].open("rb") as file:
+                self.names = self._open(file, {}, None, paths[0]).schema.names
+        except pyarrow().ArrowInvalid:
+            raise BadRecord(
+                "the output has no columns: there is neither a header nor a row",
+                "give an input that has a header",
+            ) from None
 
     def batches(
         self, path: Path, kinds: Mapping[str, Any], columns: list[str] | None = None
@@ -62,14 +69,26 @@ class Csv:
             columns: Those that are wanted.
 
         Raises:
-            pyarrow.ArrowInvalid: A cell is not of its type.
+            _Misfit: A cell is not of its type.
+            BadRecord: A row is no row of a table.
         """
         before = sum(other.stat().st_size for other in self._paths[: self._paths.index(path)])
         whole = sum(other.stat().st_size for other in self._paths)
-        with path.open("rb") as file:
+        with path.open("rb") as file, self._misfits():
             for batch in self._open(file, kinds, columns, path):
                 yield batch
                 self._tell(before + file.tell(), whole)
+
+    @contextmanager
+    def _misfits(self) -> Generator[None]:
+        """Say which column it is of which a cell is not of its type."""
+        try:
+            yield
+        except pyarrow().ArrowInvalid as error:
+            found = _COLUMN.search(str(error))
+            if found is None:
+                raise BadRecord(f"the rows make no table: {error}".rstrip(".")) from None
+            raise _Misfit(self.names[int(found[1])]) from None
 
     def _open(
         self, file: BinaryIO, kinds: Mapping[str, Any], columns: list[str] | None, path: Path
@@ -88,7 +107,7 @@ class Csv:
                 include_columns=columns,
                 null_values=[""],
                 strings_can_be_null=True,
-                quoted_strings_can_be_null=len(kinds) == 1,
+                quoted_strings_can_be_null=len(self.names) == 1,
             ),
         )
 
@@ -112,23 +131,29 @@ def write_parquet(
         BadRecord: A row is no row of a table of text.
         OSError: A file cannot be written.
     """
-    arrow = pyarrow()
     kinds = {name: kind for name in source.names if (kind := _known(name, known)) is not None}
-    tried = set[str]()
+    of_inputs = set(kinds)
     while True:
+        kinds |= _inferred(source, [name for name in source.names if name not in kinds])
         try:
-            kinds |= _inferred(source, [name for name in source.names if name not in kinds])
             for path, target in zip(source.paths(), targets, strict=True):
                 _write(source, path, target, kinds, codec)
-        except arrow.ArrowInvalid as error:
-            found = _COLUMN.search(str(error))
-            name = source.names[int(found[1])] if found else ""
-            if name not in kinds or name in tried:
-                raise BadRecord(f"the rows make no table: {error}".rstrip(".")) from None
-            tried.add(name)
-            del kinds[name]
+        except _Misfit as misfit:
+            if misfit.column not in of_inputs:
+                kinds[misfit.column] = pyarrow().string()  # which holds all
+            else:
+                of_inputs.remove(misfit.column)
+                del kinds[misfit.column]
         else:
             return
+
+
+class _Misfit(Exception):
+    """A column has a cell that is not of its type."""
+
+    def __init__(self, column: str) -> None:
+        super().__init__(column)
+        self.column = column
 
 
 def _known(name: str, known: Mapping[str, Any]) -> Any:  # noqa: ANN401 - pyarrow's, or none
@@ -140,14 +165,23 @@ def _known(name: str, known: Mapping[str, Any]) -> Any:  # noqa: ANN401 - pyarro
 
 def _write(source: Csv, path: Path, target: Path, kinds: Mapping[str, Any], codec: str) -> None:
     arrow = pyarrow()
-    schema = arrow.schema([(name, kinds[name]) for name in source.names])
+    kinds = {name: kinds[name] for name in source.names}
+    schema = arrow.schema(list(kinds.items()))
     read = {name: _read_as(kind) for name, kind in kinds.items()}
     with (
         _named(target),
         pyarrow("parquet").ParquetWriter(str(target), schema, compression=codec) as writer,
     ):
         for batch in source.batches(path, read):
-            writer.write_table(arrow.table(batch).cast(schema))
+            columns = [_as_type(batch.column(name), name, kind) for name, kind in kinds.items()]
+            writer.write_batch(arrow.record_batch(columns, schema=schema))
+
+
+def _as_type(column: Any, name: str, kind: Any) -> Any:  # noqa: ANN401 - pyarrow's
+    try:
+        return column if column.type == kind else column.cast(kind)
+    except pyarrow().ArrowInvalid:
+        raise _Misfit(name) from None
 
 
 def _read_as(kind: Any) -> Any:  # noqa: ANN401 - pyarrow's
