@@ -2,17 +2,20 @@
 
     plasma    Plasma's experiment: lines of 100 bytes, keys of 16 bits, ten files, 80 parts
     records   1 GB of the sort benchmark's records, 16 and 5,000 parts, with four memories
+    nodes     the same on two Ray nodes in network namespaces (root), with links of 1 and 0.2 Gbit/s
 
-    python benchmarks/shuffle.py                                  both, three rounds
+    python benchmarks/shuffle.py                                  all, three rounds
     python benchmarks/shuffle.py records --size 20 --rounds 1     a try: 20 MB
 
-Each plan is a process of its own, in turn with the others. What `auto` takes is compared with the
-best of the three. All plans make the same bytes, or it ends here. The table goes to
-benchmarks/results.
+Seconds are those of the process; of two nodes those of the job, without Ray's start. Each plan is
+a process of its own, in turn with the others. What `auto` takes is compared with the best of the
+three. All plans make the same bytes, or it ends here. The table goes to benchmarks/results.
 """
 
+import os
 import random
 import shutil
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +25,11 @@ from cells import chosen_of, command_line, keep_all
 from running import figures_of, gristmill
 from tables import Row
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.cli.network import network
+from tests.cli.ray_cluster import in_network
+
 PLANS = {
     "immediate": ("--shuffle", "immediate"),
     "two-level": ("--shuffle", "two-level"),
@@ -30,6 +38,9 @@ PLANS = {
 }
 MEMORIES = ("40M", "64M", "256M", "2G")
 PARTS = (16, 5000)
+OF_NODES = ("64M", "128M", "512M", "2G")
+"""The memory of both nodes; two workers of one take 22 MB at least."""
+GBITS = (1.0, 0.2)
 FILES = 10
 LINE_BYTES = 100
 
@@ -60,7 +71,22 @@ def records(folder: Path, size: int) -> Iterator[Cell]:
             yield f"{parts} parts, {memory}", ["terasort", *options, str(given)]
 
 
-CELLS = {"plasma": plasma, "records": records}
+def nodes(folder: Path, size: int) -> Iterator[Cell]:
+    """The same on two nodes; runs of one are no files for the other."""
+    given = folder / "records-of-nodes"
+    gristmill("teragen", str(size * 10_000), str(given))
+    for gbit in GBITS:
+        with network(2, gbit) as machines, in_network(machines) as cluster:
+            os.environ.update(cluster.environment)
+            usual = ["--overwrite", "--on", "ray", "--spill-dir", str(cluster.of_head)]
+            for parts in PARTS:
+                for memory in OF_NODES:
+                    options = ["--partitions", str(parts), "--memory", memory, *usual]
+                    what = f"two nodes, {gbit:g} Gbit/s, {parts} parts, {memory}"
+                    yield what, ["terasort", *options, str(given)]
+
+
+CELLS = {"plasma": plasma, "records": records, "nodes": nodes}
 
 
 def bytes_of(out: Path) -> int:
@@ -88,8 +114,11 @@ def measured(what: str, job: list[str], out: Path, rounds: int) -> list[Row]:
                     "round": number,
                     **figures_of(report),
                     "disk_bytes": counters["FILE_BYTES_WRITTEN"] + counters["FILE_BYTES_READ"],
+                    "link_bytes": counters.get("SHUFFLE_BYTES_OTHER_NODES", 0),
                 }
             )
+            if "ray" in job:
+                rows[-1]["wall_s"] = report["wall_s"]
             shutil.rmtree(out)
     if len(made) != 1:
         raise SystemExit(f"{what}: the plans made {len(made)} different outputs")

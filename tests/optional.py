@@ -31,6 +31,8 @@ def or_missing(what: str) -> Generator[None]:
     except ServerMissing as problem:
         _failed[what] = str(problem)
         missing(untested, str(problem))
+    except AssertionError:  # of a test, whose server has started
+        raise
     except BaseException as problem:  # also the time limit of a test
         _failed[what] = f"it did not start before: {problem}"
         raise

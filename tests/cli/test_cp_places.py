@@ -84,7 +84,7 @@ def test_longer_files_go_side_by_side_within_the_memory(
     made(Path("s"), {(b"%d" % n,): draw.randbytes(300_000 + 90_000 * n) for n in range(60)})
     with or_missing("BAD NETWORKS"), proxied(server.endpoint, tmp_path / "proxy.log") as proxy:
         monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
-        proxy.worsen("latency", latency=50)
+        proxy.worsen("latency", latency=100)  # far more than the CPU takes for a file
         for memory in ("70M", "1G"):
             limits = ("--memory", memory, "--workers", "2")
             done = report("cp", "s/", bucket.url(memory), *limits)
@@ -213,3 +213,17 @@ def test_hdfs_a_killed_copy_goes_on_beside_its_target(there: str) -> None:
     run("cp", f"{there}/t/", "back")
     assert tree(Path("back")) == tree(Path("s"))
     assert nothing_staged(there)
+
+
+def test_hdfs_what_a_dead_copy_left_goes_with_its_history(there: str) -> None:
+    made(Path("s"), FILES)
+    run("hadoop", "fs", "-mkdir", "-p", there)
+    process = start(
+        *("cp", "s", f"{there}/t", "--atomic", "--bandwidth", "8M", "--workers", "1", "--history")
+    )
+    while ".t.gristmill-job_" not in run("hadoop", "fs", "-ls", there).stdout:
+        assert process.poll() is None
+    process.kill()
+    process.communicate()
+    run("jobs", "prune", "--older-than", "0")
+    assert run("hadoop", "fs", "-ls", there).stdout == ""

@@ -2,6 +2,7 @@
 //! `KINDS` in `registry.rs`.
 
 use std::fmt::Debug;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -66,6 +67,19 @@ pub(super) trait JobKind: CommandOptions + Debug + Send + Sync {
     /// Beside what its job folder lies, if it has one.
     fn staged_beside(&self) -> Option<&Location> {
         self.output().map(JobOutput::path)
+    }
+
+    /// What a dead job of this name has left in a store, where no folder of a job has it; removed unless `dry_run`.
+    ///
+    /// # Errors
+    /// The store does not answer, or refuses.
+    fn clear_in_store(
+        &self,
+        _stores: &Stores,
+        _job: &str,
+        _dry_run: bool,
+    ) -> Result<Option<PathBuf>> {
+        Ok(None)
     }
 
     /// Whether what it makes goes to a stream of this process, and not to an output.

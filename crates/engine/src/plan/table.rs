@@ -180,16 +180,16 @@ fn read_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize
     let Some(given) = Option::<serde_json::Value>::deserialize(deserializer)? else {
         return Ok(None);
     };
-    let shown = match given.as_str() {
-        Some(text) if text.parse::<u64>().is_err() => text.to_owned(), // as one comes that no u64 holds
-        _ => given.to_string(),
-    };
     let count = given.as_u64().and_then(|count| usize::try_from(count).ok());
-    let wrong = || {
-        D::Error::custom(format!(
-            "{shown} is not a whole number from 1 to {}",
-            usize::MAX
-        ))
+    let wrong = || match given.as_str() {
+        // One that no u64 holds comes as text.
+        Some(text) if text.parse::<u128>().is_ok() && text.parse::<u64>().is_err() => {
+            D::Error::custom(format!(
+                "{text} is not a whole number from 1 to {}",
+                usize::MAX
+            ))
+        }
+        _ => D::Error::custom(format!("{given} is not a whole number from 1 on")),
     };
     count.filter(|count| *count > 0).map(Some).ok_or_else(wrong)
 }

@@ -12,6 +12,7 @@ use crate::jobs::steps::RunningJob;
 use gristmill_base::error::{Error, Result};
 use gristmill_storage::location::Location;
 use gristmill_storage::staged::RenameStore;
+use gristmill_storage::stores::Stores;
 use gristmill_tasks::commit::{TreeStaging, is_in_the_way};
 
 const OPERATION: &str = "copy files";
@@ -40,11 +41,9 @@ pub(super) fn copy_in_store(
     place: &dyn RenameStore,
 ) -> Result<()> {
     let target = plain(&spec.output);
-    let (Some(parent), Some(name)) = (target.parent(), target.name()) else {
+    let Some(staged) = beside(&target, job.ownership().job()) else {
         return Err(is_in_the_way(target.as_typed()));
     };
-    let name = name.to_string_lossy();
-    let staged = parent.join(format!(".{name}.gristmill-{}", job.ownership().job()));
     let is_there = |at: &Location| Ok::<_, Error>(place.find(OPERATION, at.as_typed())?.is_some());
     if is_there(&target)? {
         if !job.ownership().resumes() || is_there(&staged)? {
@@ -67,6 +66,36 @@ pub(super) fn copy_in_store(
         let _ = place.remove_tree(staged.as_typed()); // why it failed is what counts
     }
     copied
+}
+
+/// The name beside its target that a copy of this job has in a store; none beside the root.
+fn beside(target: &Location, job: &str) -> Option<Location> {
+    let name = target.name()?.to_string_lossy();
+    Some(target.parent()?.join(format!(".{name}.gristmill-{job}")))
+}
+
+/// What a dead job has left in a store with renames, beside what was to be its copy; removed unless `dry_run`.
+///
+/// # Errors
+/// The store does not answer, or refuses.
+pub(super) fn clear(
+    stores: &Stores,
+    output: &Location,
+    job: &str,
+    dry_run: bool,
+) -> Result<Option<PathBuf>> {
+    let place = stores.publisher(output).and_then(|place| place.renames());
+    let (Some(place), Some(left)) = (place, beside(&plain(output), job)) else {
+        return Ok(None);
+    };
+    let path = left.as_typed();
+    if place.find("remove", path)?.is_none() {
+        return Ok(None);
+    }
+    if !dry_run {
+        place.remove_tree(path)?;
+    }
+    Ok(Some(path.to_owned()))
 }
 
 /// The same copy under another name.

@@ -30,6 +30,8 @@ mod rounds;
 mod selection;
 mod words;
 
+use std::path::PathBuf;
+
 use self::listing::{CopyRoot, LinkRule, SourceListing};
 use self::memory::CopyMemory;
 use self::rounds::CopyTotals;
@@ -173,6 +175,13 @@ impl JobKind for CpSpec {
 
     fn staged_beside(&self) -> Option<&Location> {
         self.atomic.then_some(&self.output)
+    }
+
+    fn clear_in_store(&self, stores: &Stores, job: &str, dry_run: bool) -> Result<Option<PathBuf>> {
+        match self.atomic {
+            true => atomic::clear(stores, &self.output, job, dry_run),
+            false => Ok(None),
+        }
     }
 }
 

@@ -52,6 +52,7 @@ pub fn clear_left(stores: &Arc<Stores>, folder: &Path, dry_run: bool) -> Result<
     if let (Some(output), false, false) = (output, dry_run, found.is_empty()) {
         end_uploads_to(stores, output, made.is_some_and(JobOutput::names_files))?;
     }
+    found.extend(spec.kind.clear_in_store(stores, &name, dry_run)?);
     if spec.common.on == On::Ray {
         found.extend(clear_agents(&**stores.disk(), of_nodes, &name, dry_run)?);
     }
