@@ -103,19 +103,19 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 def test_each_command_reads_and_writes_it(orders: Path) -> None:
     source, out = orders / "orders", orders / "out.parquet"
-    run("distinct", source, "--key", "city", "-o", out)
+    run("distinct", source, "--csv", "--key", "city", "-o", out)
     assert [row["day"].day for row in rows(out)] == [1, 2, 3, 5]
-    run("top", "1", source, "--key", "price:num:desc", "-o", out)
+    run("top", "1", source, "--csv", "--key", "price:num:desc", "-o", out)
     assert rows(out) == [
         {"city": "Paris", "price": Decimal("7.00"), "day": datetime.date(2026, 1, 6)}
     ]
-    run("sample", source, "--rate", "1", "-o", out)
+    run("sample", source, "--csv", "--rate", "1", "-o", out)
     assert pq.read_table(out) == pq.read_table(source)
-    run("shuf", source, "--seed", "1", "-o", out)
+    run("shuf", source, "--csv", "--seed", "1", "-o", out)
     assert sorted(map(str, rows(out))) == sorted(map(str, rows(source)))
-    run("split", source, "--by", "city", orders / "by-city")
+    run("split", source, "--csv", "--by", "city", orders / "by-city")
     assert (orders / "by-city/Rome.csv").read_text() == 'city,price,day\n"Rome",-5.50,2026-01-05\n'
-    run("group", source, "--by", "city", "--sum", "price", "--count", "-o", out)
+    run("group", source, "--csv", "--by", "city", "--sum", "price", "--count", "-o", out)
     found = pq.read_table(out)
     assert [str(field.type) for field in found.schema] == ["string", "int64", "double"]
     sums = {row["city"]: (row["count"], row["price_sum"]) for row in found.to_pylist()}
@@ -128,6 +128,8 @@ def test_formats_are_joined(orders: Path) -> None:
         "join",
         "--by",
         "city",
+        "--csv",
+        "--csv",
         orders / "orders",
         orders / "cities.parquet",
         orders / "cities.csv",
@@ -162,7 +164,7 @@ def test_formats_are_joined(orders: Path) -> None:
 @pytest.mark.parametrize("words", [("sort", "--key", "day"), ("shuf", "--seed", "1")])
 def test_parts_are_files_of_one_schema(orders: Path, words: tuple[str, ...]) -> None:
     out = orders / "out.parquet"
-    command = (words[0], orders / "orders", *words[1:], "--parts", "2", "-o", out)
+    command = (words[0], "--csv", orders / "orders", *words[1:], "--parts", "2", "-o", out)
     run(*command)
     assert sorted(file.name for file in out.iterdir()) == [
         "part-r-00000.parquet",
@@ -182,9 +184,9 @@ def test_with_csv_any_name_will_do(orders: Path) -> None:
 
 def test_the_report_is_of_the_parquet(orders: Path) -> None:
     out = orders / "out.parquet"
-    done = report("sort", orders / "orders", "--key", "day", "-o", out)
+    done = report("sort", "--csv", orders / "orders", "--key", "day", "-o", out)
     assert (done["output_bytes"], done["durable"]) == (out.stat().st_size, True)
-    done = report("sort", orders / "orders", "--key", "day", "-o", out, "--no-sync")
+    done = report("sort", "--csv", orders / "orders", "--key", "day", "-o", out, "--no-sync")
     assert (done["records"], done["durable"]) == (6, False)
 
 
@@ -217,6 +219,7 @@ def test_a_type_that_does_not_hold_the_output_makes_way(orders: Path) -> None:
         "--empty",
         "none",
         orders / "cities.parquet",
+        "--csv",
         orders / "orders",
         "-o",
         out,
@@ -324,7 +327,7 @@ def test_cells_that_no_type_of_an_input_holds_become_text(orders: Path) -> None:
     })  # fmt: skip
     pq.write_table(odd, orders / "odd.parquet")
     inputs = (orders / "orders", orders / "odd.parquet")
-    run("join", "--by", "city", "--how", "full", "--empty", "none", *inputs, "-o", out)
+    run("join", "--csv", "--by", "city", "--how", "full", "--empty", "none", *inputs, "-o", out)
     found = {row["city"]: row for row in rows(out)}
     assert (found["Oslo"]["size"], found["Berlin"]["size"]) == ("1.5", "none")
     assert (found["Oslo"]["seen"], found["Berlin"]["seen"]) == ("2026-01-01", "none")

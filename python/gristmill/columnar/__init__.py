@@ -62,7 +62,8 @@ def as_csv(
 
 def _named(command: Command, values: Mapping[str, Value]) -> list[str]:
     """The inputs that are Parquet."""
-    looks = bool(values.get("csv") or values.get("tsv"))  # else a name alone says what is a table
+    # Else names alone say what is a table: a file of a mount that hangs is waited for by the job.
+    looks = bool(values.get("csv") or values.get("tsv"))
     found: list[str] = []
     for option in command.options:
         if option.positional and option.kind in ("path", "paths") and option.name != "output":
@@ -74,16 +75,14 @@ def _named(command: Command, values: Mapping[str, Value]) -> list[str]:
 
 
 def _is_parquet(path: str, *, looks: bool) -> bool:
-    """Whether a path names Parquet: by its end, or how a file begins; a directory by its first."""
-    if _is_named(path):
-        return True
-    if is_remote(path):
-        return False
+    """Whether a path names Parquet: by its end; or by how a file begins, or a directory's first."""
+    if _is_named(path) or not looks or is_remote(path):
+        return _is_named(path)
     where = Path(path)
     if where.is_dir():
         names = (entry.name for entry in where.iterdir() if entry.name[0] not in "._")
         return _is_named(min(names, default=""))
-    return looks and where.is_file() and _begins_so(where)
+    return where.is_file() and _begins_so(where)
 
 
 def _begins_so(path: Path) -> bool:

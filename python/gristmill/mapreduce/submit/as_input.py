@@ -11,7 +11,8 @@ from typing import Any, cast
 
 from gristmill.locations import in_home, workplace
 from gristmill.mapreduce.formats.jsonlines import jsonl
-from gristmill.mapreduce.formats.table_csv import csv
+from gristmill.mapreduce.formats.table_csv import Csv, csv
+from gristmill.mapreduce.formats.tables import Parquet
 from gristmill.mapreduce.submit.job import Job
 from gristmill.mapreduce.submit.removing import passing_folder
 from gristmill.options import Command
@@ -78,6 +79,8 @@ def _written(
         as_objects = bool(given.get("jsonl"))
         given["csv"] = not as_objects
         job = replace(job, output=(jsonl if as_objects else csv)(f"{made}/out"))
+    elif isinstance(job.output, (Csv, Parquet)):
+        given["csv"] = True
     job.run(**options)
     assert job.output is not None
     return job.output.folder
