@@ -6,6 +6,7 @@
 //! Decision: docs/decisions/cold-sampling.md.
 
 use std::collections::BTreeMap;
+use std::slice;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,31 +43,25 @@ impl TaskKind for SampleSpec {
         if self.stretches.iter().any(is_remote) {
             return self.ask(context);
         }
-        let mut sample = Vec::new();
-        let mut buffer = Pages::<u8>::default();
+        let (mut keys, mut buffer) = (Vec::new(), Pages::default());
         let mut open: Option<SampledFile> = None;
         for stretch in &self.stretches {
             let position = context.starts[stretch.file] + stretch.offset;
-            let file = match open.take() {
+            let sampled = match open.take() {
                 Some(file) if file.number == stretch.file => file,
                 _ => SampledFile::open(context, stretch.file)?,
             };
             let range = position..position + stretch.bytes;
-            match context
-                .in_memory()
-                .and_then(|memory| memory.arena.mapped(range))
-            {
-                Some(data) if file.resident => {
-                    take_keys(data, position, self.record_bytes, &mut sample);
-                }
-                _ => {
-                    let data = file.read(stretch, context, &mut buffer)?;
-                    take_keys(data, position, self.record_bytes, &mut sample);
-                }
+            let memory = context.in_memory().filter(|_| sampled.resident);
+            if let Some(data) = memory.and_then(|memory| memory.arena.mapped(range)) {
+                take_keys(data, position, self.record_bytes, &mut keys);
+            } else {
+                let stretches = slice::from_ref(stretch);
+                self.read(stretches, &*sampled.file, context, (&mut buffer, &mut keys))?;
             }
-            open = Some(file);
+            open = Some(sampled);
         }
-        Ok(sample)
+        Ok(keys)
     }
 
     fn input(&self, _context: &TaskContext) -> String {
@@ -96,37 +91,48 @@ impl SampleSpec {
             budget.reserve_up_to("stretches", JOINED_BYTES_MAX, SHORT_AT_ONCE)?;
         let keys = at_once(&requests, granted, |stretches| {
             let number = stretches.first().map_or(0, |first| first.file);
-            self.ask_for(stretches, &*opened[&number], context)
+            let (mut keys, mut buffer) = (Vec::new(), Pages::default());
+            self.read(
+                stretches,
+                &*opened[&number],
+                context,
+                (&mut buffer, &mut keys),
+            )?;
+            Ok(keys)
         })?;
         Ok(keys.concat())
     }
 
-    /// The keys of stretches that lie near each other.
-    fn ask_for(
+    /// Takes the keys of stretches that lie near each other. Of a disk the blocks that hold them are read.
+    fn read(
         &self,
         stretches: &[InputRange],
         file: &dyn ReadFile,
         context: &TaskContext,
-    ) -> Result<Vec<Entry>> {
-        let mut keys = Vec::new();
+        (buffer, keys): (&mut Pages<u8>, &mut Vec<Entry>),
+    ) -> Result<()> {
         let (Some(first), Some(last)) = (stretches.first(), stretches.last()) else {
-            return Ok(keys);
+            return Ok(());
         };
-        let path = &context.job.files[first.file].path;
-        let range = first.offset..last.offset + last.bytes;
-        let mut data = vec![0; (range.end - range.start) as usize];
-        let read = file.read_at(&mut data, range.start)?;
-        if read < data.len() {
-            let found = range.start + read as u64;
-            return Err(ended_early(path.as_typed(), range.end, found));
+        let block = if file.is_remote() { 1 } else { BLOCK_BYTES };
+        let (start, end) = (first.offset - first.offset % block as u64, last.range().end);
+        let bytes = (end - start) as usize;
+        let blocks = bytes.next_multiple_of(block);
+        if buffer.len() < blocks {
+            *buffer = Pages::zeroed(blocks)?;
+        }
+        let read = file.read_at(&mut buffer[..blocks], start)?;
+        if read < bytes {
+            let path = context.job.files[first.file].path.as_typed();
+            return Err(ended_early(path, end, start + read as u64));
         }
         for stretch in stretches {
-            let from = (stretch.offset - range.start) as usize;
-            let data = &data[from..from + stretch.bytes as usize];
+            let from = (stretch.offset - start) as usize;
+            let data = &buffer[from..from + stretch.bytes as usize];
             let position = context.starts[stretch.file] + stretch.offset;
-            take_keys(data, position, self.record_bytes, &mut keys);
+            take_keys(data, position, self.record_bytes, keys);
         }
-        Ok(keys)
+        Ok(())
     }
 }
 
@@ -175,32 +181,6 @@ impl SampledFile {
             file,
             resident,
         })
-    }
-
-    /// Reads the blocks that hold a stretch.
-    fn read<'b>(
-        &self,
-        stretch: &InputRange,
-        context: &TaskContext,
-        buffer: &'b mut Pages<u8>,
-    ) -> Result<&'b [u8]> {
-        let lead = (stretch.offset % BLOCK_BYTES as u64) as usize;
-        let bytes = lead + stretch.bytes as usize;
-        let blocks = bytes.next_multiple_of(BLOCK_BYTES);
-        if buffer.len() < blocks {
-            *buffer = Pages::zeroed(blocks)?;
-        }
-        let from = stretch.offset - lead as u64;
-        let read = self.file.read_at(&mut buffer[..blocks], from)?;
-        if read < bytes {
-            let (wanted, found) = (from + bytes as u64, from + read as u64);
-            return Err(ended_early(
-                context.job.files[self.number].path.as_typed(),
-                wanted,
-                found,
-            ));
-        }
-        Ok(&buffer[lead..bytes])
     }
 }
 
