@@ -20,8 +20,8 @@ use gristmill_engine::spill::MemoryModel;
 use gristmill_engine::storage::input::InputRange;
 use gristmill_engine::task::wire::{Receiver, Sender};
 use gristmill_engine::task::{
-    AttemptId, MergeRun, MergeSpec, MergeTarget, OutputFile, RangeSpec, ReduceSpec, RunPlan,
-    SpillInput, SpillSpec, SplitData, TaskSpec, UserTaskKind, UserTaskPlan, UserTaskSpec,
+    AttemptId, EntryPlan, GatherSpec, MergeRun, MergeSpec, MergeTarget, OutputFile, RangeSpec,
+    RunPlan, SpillInput, SpillSpec, SplitData, TaskSpec, UserTaskKind, UserTaskPlan, UserTaskSpec,
 };
 use serde_json::json;
 
@@ -158,14 +158,16 @@ fn merges(tasks: u32) -> Vec<TaskSpec> {
 fn reduces(tasks: u32) -> Vec<TaskSpec> {
     let inputs = (0..RUNS as u32).map(|task| AttemptId { task, attempt: 0 });
     let inputs = Arc::new(inputs.collect::<Vec<_>>());
-    let cuts = Arc::new(CutPoints::from_sample(Vec::new(), 1 << 16));
+    let plan = Arc::new(EntryPlan {
+        cuts: CutPoints::from_sample(Vec::new(), 1 << 16),
+        record_bytes: 100,
+        batch_records: 1 << 17,
+    });
     let spec = |task| {
-        TaskSpec::Reduce(ReduceSpec {
+        TaskSpec::Reduce(GatherSpec {
             ranges: vec![range(task)],
             inputs: Arc::clone(&inputs),
-            cuts: Arc::clone(&cuts),
-            record_bytes: 100,
-            batch_records: 1 << 17,
+            plan: Arc::clone(&plan),
         })
     };
     (0..tasks).map(spec).collect()

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use gristmill_engine::Kind;
 use gristmill_engine::order::CutPoints;
 use gristmill_engine::task::wire::{self, Message, Receiver, Sender};
-use gristmill_engine::task::{AttemptId, OutputFile, RangeSpec, ReduceSpec, TaskReport, TaskSpec};
+use gristmill_engine::task::{
+    AttemptId, EntryPlan, GatherSpec, OutputFile, RangeSpec, TaskReport, TaskSpec,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
@@ -94,12 +96,14 @@ fn what_tasks_share_crosses_once() {
     let inputs: Vec<AttemptId> = (0..10_000)
         .map(|task| AttemptId { task, attempt: 0 })
         .collect();
-    let (inputs, cuts) = (
-        Arc::new(inputs),
-        Arc::new(CutPoints::from_sample(vec![], 999)),
-    );
+    let inputs = Arc::new(inputs);
+    let plan = Arc::new(EntryPlan {
+        cuts: CutPoints::from_sample(vec![], 999),
+        record_bytes: 100,
+        batch_records: 1,
+    });
     let spec = |offset| {
-        TaskSpec::Reduce(ReduceSpec {
+        TaskSpec::Reduce(GatherSpec {
             ranges: vec![RangeSpec {
                 file: OutputFile {
                     path: "part".into(),
@@ -109,9 +113,7 @@ fn what_tasks_share_crosses_once() {
                 buckets: 0..1,
             }],
             inputs: inputs.clone(),
-            cuts: cuts.clone(),
-            record_bytes: 100,
-            batch_records: 1,
+            plan: plan.clone(),
         })
     };
     let (mut sender, mut receiver) = (Sender::default(), Receiver::default());

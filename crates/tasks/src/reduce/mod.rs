@@ -15,7 +15,6 @@ pub mod lines;
 mod oversized;
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -28,31 +27,14 @@ use gristmill_base::order::refine::{KeySource, Refiner};
 use gristmill_base::order::scatter::ScatteredEntries;
 use gristmill_base::record::KEY_BYTES;
 use gristmill_base::record::checksum::Checksum;
-use gristmill_storage::io::overlap::{Buffers, OverlappedWriter, writer_bytes};
-use gristmill_storage::location::Location;
+use gristmill_storage::io::overlap::{OverlappedWriter, writer_bytes};
 use gristmill_storage::objects::Upload;
-use gristmill_storage::objects::part_uploader::PartUploader;
-use gristmill_storage::stores::Stores;
-use gristmill_storage::{Caching, Caps, WriteFile};
 
 /// Records that are checked and summed at a time: they stay in the first-level cache between the two.
 const BLOCK_RECORDS: usize = 128;
 
 /// Takes a batch: the positions of its records, in order (whatever key bits stand before them).
 type Take<'a> = &'a mut dyn FnMut(&[Packed]) -> Result<()>;
-
-/// A range of an output file.
-#[derive(Debug)]
-pub struct PartRange<'a> {
-    /// Where the file is written.
-    pub path: &'a Location,
-    /// The file's whole length.
-    pub file_bytes: u64,
-    /// Where the range begins.
-    pub offset: u64,
-    /// The buckets whose records it holds.
-    pub buckets: Range<usize>,
-}
 
 /// Where records come from.
 #[derive(Debug)]
@@ -94,7 +76,6 @@ pub struct RangeProof {
 pub struct ReduceScratch {
     batch: SortBatch,
     gather: Gather,
-    buffers: Buffers,
 }
 
 /// Most records of a batch.
@@ -106,61 +87,38 @@ pub fn worker_bytes(batch_records: usize, record_bytes: usize) -> u64 {
     batch as u64 + Refiner::bytes(batch_records) + writer_bytes(batch_records * record_bytes)
 }
 
-/// Writes the ranges, one after another, in batches of up to `batch_records` records (at most [`BATCH_RECORDS_MAX`]).
-/// `progress` is told of bytes as they are done, and may stop the task.
-pub fn reduce_ranges(
-    (store, sending): (&Stores, Option<Arc<PartUploader>>),
-    source: &GatherSource<'_>,
-    ranges: &[PartRange<'_>],
-    batch_records: usize,
-    scratch: &mut ReduceScratch,
-    progress: &dyn Fn(u64) -> Result<()>,
-) -> Result<Vec<RangeProof>> {
-    let ReduceScratch {
-        batch,
-        gather,
-        buffers,
-    } = scratch;
-    batch.begin(batch_records)?;
-    gather.begin(batch_records)?;
-    let mut files: Vec<Arc<dyn WriteFile>> = Vec::new();
-    let mut proofs = Vec::with_capacity(ranges.len());
-    OverlappedWriter::run(buffers, batch_records * source.record_bytes, |writer| {
-        let mut slices = Vec::new();
-        for range in ranges {
-            let file = store.create(range.path, range.file_bytes, Caching::Direct)?;
-            let file: Arc<dyn WriteFile> = Arc::from(file);
-            if let Some(sending) = &sending {
-                file.send_by(sending);
-            }
-            writer.begin(Arc::clone(&file), range.offset)?;
-            if store.caps(range.path) == Caps::Whole {
-                files.push(file);
-            }
-            let mut output = RangeOutput::new(writer, source, gather);
-            let take: Take<'_> = &mut |entries| {
-                output.append(entries)?;
-                progress((entries.len() * source.record_bytes) as u64)
-            };
-            for bucket in range.buckets.clone() {
-                slices.clear();
-                slices.extend(
-                    source
-                        .entries
-                        .iter()
-                        .flat_map(|entries| entries.slices(bucket)),
-                );
-                batch.add(bucket, &slices, source.packing, source, take)?;
-            }
-            batch.flush(take)?;
-            proofs.push(output.proof()?);
-        }
-        Ok(())
-    })?;
-    for (proof, file) in proofs.iter_mut().zip(files) {
-        proof.upload = file.finish()?;
+impl ReduceScratch {
+    /// Gives room for batches of up to `batch_records` records (at most [`BATCH_RECORDS_MAX`]).
+    pub fn begin(&mut self, batch_records: usize) -> Result<()> {
+        self.batch.begin(batch_records)?;
+        self.gather.begin(batch_records)
     }
-    Ok(proofs)
+}
+
+/// Writes the records of `buckets` to where `writer` stands, in batches. `progress` is told of bytes as they are done, and may
+/// stop the task.
+pub fn reduce_range(
+    source: &GatherSource<'_>,
+    buckets: Range<usize>,
+    scratch: &mut ReduceScratch,
+    writer: &mut OverlappedWriter,
+    progress: &dyn Fn(u64) -> Result<()>,
+) -> Result<RangeProof> {
+    let ReduceScratch { batch, gather } = scratch;
+    let mut output = RangeOutput::new(writer, source, gather);
+    let take: Take<'_> = &mut |entries| {
+        output.append(entries)?;
+        progress((entries.len() * source.record_bytes) as u64)
+    };
+    let mut slices = Vec::new();
+    for bucket in buckets {
+        slices.clear();
+        let splits = source.entries.iter();
+        slices.extend(splits.flat_map(|entries| entries.slices(bucket)));
+        batch.add(bucket, &slices, source.packing, source, take)?;
+    }
+    batch.flush(take)?;
+    output.proof()
 }
 
 /// The output side of a range: gathers, checks, sums.

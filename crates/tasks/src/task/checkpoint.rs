@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::ranges::WrittenProof;
 use super::user::spec::{UserTaskFile, UserTaskReport};
 use crate::spill::{BucketSizes, SpilledRun};
 use gristmill_base::record::shape::ShapeKind;
@@ -74,12 +75,12 @@ pub struct WrittenRange {
 }
 
 impl WrittenRange {
-    /// What was written at an offset of a file of a whole length: bytes, records and duplicates, with their sum.
+    /// What was written at an offset of a file of a whole length.
     pub(super) fn of(
         (path, file_bytes, offset): (&Location, u64, u64),
-        (bytes, records, duplicates): (u64, u64, u64),
-        checksum: u128,
+        proof: &impl WrittenProof,
     ) -> Option<Self> {
+        let (bytes, records, duplicates) = proof.counts();
         Some(WrittenRange {
             file: name_of(path.as_typed())?,
             file_bytes,
@@ -87,7 +88,7 @@ impl WrittenRange {
             bytes,
             records,
             duplicates,
-            checksum,
+            checksum: proof.checksum(),
         })
     }
 }

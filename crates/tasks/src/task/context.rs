@@ -9,10 +9,11 @@
 //! A task that needs something [`InProcess`] runs in the driver's process; any other runs wherever there are a
 //! `JobShared` and a `NodeContext`.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +22,6 @@ use super::kinds::copy::streams::CopyStreams;
 use super::runs::{AgentFolders, KeptRuns};
 use super::user::executor::UserTaskExecutor;
 use super::user::failed::FailureFolder;
-use crate::map::MapOutput;
 use crate::reduce::ReduceScratch;
 use crate::reduce::lines::LineScratch;
 use crate::spill::{SharedStream, SpillScratch, SpilledRun};
@@ -40,7 +40,7 @@ use gristmill_storage::objects::part_uploader::{PARTS_AT_ONCE, PartUploader};
 use gristmill_storage::options::StoreOptions;
 use gristmill_storage::shared::SharedOutputs;
 use gristmill_storage::stores::Stores;
-use gristmill_storage::{LocalDisk, WriteFile};
+use gristmill_storage::{Caching, LocalDisk, WriteFile};
 
 /// What the tasks of a job share, as a value.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -176,10 +176,8 @@ pub enum InProcess {
 pub struct InMemory {
     /// Where the input lies.
     pub arena: Arena,
-    /// Map outputs, until the job ends.
-    outputs: Mutex<BTreeMap<AttemptId, Arc<MapOutput>>>,
-    /// The same of lines.
-    lines: Mutex<BTreeMap<AttemptId, Arc<lines::ScatteredLines>>>,
+    /// What tasks have scattered, until the job ends.
+    scattered: Mutex<BTreeMap<AttemptId, Arc<dyn Any + Send + Sync>>>,
 }
 
 impl InMemory {
@@ -187,36 +185,21 @@ impl InMemory {
     pub fn new(arena: Arena) -> Self {
         InMemory {
             arena,
-            outputs: Mutex::default(),
-            lines: Mutex::default(),
+            scattered: Mutex::default(),
         }
     }
 
-    pub(super) fn keep_output(&self, id: AttemptId, output: MapOutput) {
-        self.lock_outputs().insert(id, Arc::new(output));
-    }
-
-    pub(super) fn output_of(&self, id: AttemptId) -> Result<Arc<MapOutput>> {
-        let output = self.lock_outputs().get(&id).cloned();
-        output.ok_or_else(|| gone(id))
-    }
-
-    pub(super) fn keep_lines(&self, id: AttemptId, lines: lines::ScatteredLines) {
-        self.all_lines().insert(id, Arc::new(lines));
-    }
-
-    pub(super) fn lines_of(&self, id: AttemptId) -> Result<Arc<lines::ScatteredLines>> {
-        let lines = self.all_lines().get(&id).cloned();
-        lines.ok_or_else(|| gone(id))
-    }
-
-    fn all_lines(&self) -> MutexGuard<'_, BTreeMap<AttemptId, Arc<lines::ScatteredLines>>> {
-        lock(&self.lines) // as of outputs
-    }
-
-    fn lock_outputs(&self) -> MutexGuard<'_, BTreeMap<AttemptId, Arc<MapOutput>>> {
+    pub(super) fn keep<T: Send + Sync + 'static>(&self, id: AttemptId, scattered: T) {
         // A panic elsewhere leaves the map whole: inserting and reading are all that is done to it.
-        lock(&self.outputs)
+        lock(&self.scattered).insert(id, Arc::new(scattered));
+    }
+
+    /// What these tasks have scattered.
+    pub(super) fn kept<T: Send + Sync + 'static>(&self, of: &[AttemptId]) -> Result<Vec<Arc<T>>> {
+        let scattered = lock(&self.scattered);
+        let kept = |id: &AttemptId| scattered.get(id)?.clone().downcast().ok();
+        let kept = |id| kept(id).ok_or_else(|| gone(*id));
+        of.iter().map(kept).collect()
     }
 }
 
@@ -293,6 +276,18 @@ impl TaskContext {
     pub(super) fn sending(&self, path: &Location, bytes: u64) -> Option<Arc<PartUploader>> {
         let granted = (self.job.parts_bytes / part_bytes(bytes)).min(PARTS_AT_ONCE) as usize;
         (granted > 0 && self.node.store.sends_parts(path)).then(|| PartUploader::new(granted))
+    }
+
+    /// Creates a file of the output, of which parts are sent so.
+    pub(super) fn create(
+        &self,
+        path: &Location,
+        bytes: u64,
+        sending: Option<&Arc<PartUploader>>,
+    ) -> Result<Arc<dyn WriteFile>> {
+        let file = self.node.store.create(path, bytes, Caching::Direct)?;
+        sending.iter().for_each(|sending| file.send_by(sending));
+        Ok(Arc::from(file))
     }
 
     /// The output stream.

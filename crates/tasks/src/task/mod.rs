@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   spec                                      TaskSpec, TaskReport, run_task: names all kinds
-//!   kinds                                     a kind of task each: sample, map, reduce, spill, merge ...
+//!   kinds                                     a kind of task each: sample, scatter, gather, spill, merge ...
 //!   kind                                      what each of them implements
 //!   checkpoint  fingerprint  released_space  input     what they say of a task and its report
 //!   context                                   what tasks run with
@@ -42,16 +42,16 @@ pub use self::kinds::copy::item::{
     FailedPiece, JoinedPieces, PUT_FILE_BYTES, found_at,
 };
 pub use self::kinds::copy::streams::CopyStreams;
-pub use self::kinds::gather_lines::{GATHER_WORKER_BYTES, GatherLinesSpec};
+pub use self::kinds::entries::EntryPlan;
+pub use self::kinds::gather::{GatherPlan, GatherSpec};
 pub use self::kinds::generate::{GENERATE_WORKER_BYTES, GenerateSpec};
-pub use self::kinds::map::{MapReport, MapSpec};
+pub use self::kinds::lines::{GATHER_WORKER_BYTES, LinePlan};
 pub use self::kinds::merge::{MergeReport, MergeSpec};
 pub use self::kinds::merge_runs::{MergeRunsReport, MergeRunsSpec};
 pub use self::kinds::merge_target::{MergeTarget, WholeFile};
-pub use self::kinds::reduce::ReduceSpec;
 pub use self::kinds::sample::SampleSpec;
 pub use self::kinds::sample_keys::SampleKeysSpec;
-pub use self::kinds::scatter_lines::{LinePlan, ScatterLinesReport, ScatterLinesSpec};
+pub use self::kinds::scatter::{ScatterPlan, ScatterReport, ScatterSpec};
 pub use self::kinds::spill::{SpillInput, SpillSpec, parse_keys};
 pub use self::kinds::user_task::{UserTaskPlan, UserTaskSpec};
 pub use self::kinds::validate::{VALIDATE_WORKER_BYTES, ValidateReport, ValidateSpec};
@@ -61,7 +61,7 @@ pub use context::{InMemory, InProcess, JobShared, NodeContext, Scratch, TaskCont
 pub use fingerprint::Fingerprint;
 pub use input::InputPiece;
 pub use kind::{Counters, Side, TaskEnvironment, TaskKind};
-pub use ranges::{OutputFile, RangeSpec};
+pub use ranges::{OutputFile, RangeSpec, WrittenProof};
 pub use recoded::Codes;
 pub use released_space::ReleasedSpace;
 pub use runs::{AgentFolders, MergeRun, RunPlan};

@@ -12,15 +12,15 @@ use super::fingerprint::Fingerprint;
 use super::input::InputPiece;
 use super::kind::{Counters, Side, TaskKind};
 use super::kinds::copy::files::CopyFilesSpec;
-use super::kinds::gather_lines::GatherLinesSpec;
+use super::kinds::entries::EntryPlan;
+use super::kinds::gather::GatherSpec;
 use super::kinds::generate::GenerateSpec;
-use super::kinds::map::MapSpec;
+use super::kinds::lines::LinePlan;
 use super::kinds::merge::MergeSpec;
 use super::kinds::merge_runs::MergeRunsSpec;
-use super::kinds::reduce::ReduceSpec;
 use super::kinds::sample::SampleSpec;
 use super::kinds::sample_keys::SampleKeysSpec;
-use super::kinds::scatter_lines::ScatterLinesSpec;
+use super::kinds::scatter::ScatterSpec;
 use super::kinds::spill::SpillSpec;
 use super::kinds::user_task::UserTaskSpec;
 use super::kinds::validate::ValidateSpec;
@@ -215,9 +215,9 @@ kinds! {
     /// Reads keys here and there.
     Sample(SampleSpec),
     /// Scatters a split.
-    Map(MapSpec),
+    Map(ScatterSpec<EntryPlan>),
     /// Writes ranges of the output.
-    Reduce(ReduceSpec),
+    Reduce(GatherSpec<EntryPlan>),
     /// Reads keys of any length here and there.
     SampleKeys(SampleKeysSpec),
     /// Sorts what fits, and writes it as runs.
@@ -233,9 +233,9 @@ kinds! {
     /// Runs user code.
     User(UserTaskSpec),
     /// Scatters the lines of a split.
-    ScatterLines(ScatterLinesSpec),
+    ScatterLines(ScatterSpec<LinePlan>),
     /// Writes ranges of the output from scattered lines.
-    GatherLines(GatherLinesSpec),
+    GatherLines(GatherSpec<LinePlan>),
     /// Copies files.
     CopyFiles(CopyFilesSpec),
 }

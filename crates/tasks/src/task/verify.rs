@@ -55,20 +55,17 @@ pub fn verify(
         | Checkpoint::MergeRuns { .. }
         | Checkpoint::User(_)
         | Checkpoint::Uploaded(_) => Ok(None),
-        Checkpoint::Merge(ranges) => {
+        Checkpoint::Merge(ranges) | Checkpoint::GatherLines(ranges) => {
             let proof = |range: &WrittenRange| merged(range, records, store, folder);
             let proofs = ranges.iter().map(proof).collect::<Result<_>>()?;
-            let spent = Vec::new(); // it was given back, or goes with the job
+            if let Checkpoint::GatherLines(_) = checkpoint {
+                return Ok(Some(TaskReport::GatherLines(proofs)));
+            }
+            // What was spent was given back, or goes with the job; the process that has read is gone.
             Ok(Some(TaskReport::Merge(MergeReport {
                 proofs,
-                spent,
-                read_bytes: 0, // by the process that is gone
+                ..MergeReport::default()
             })))
-        }
-        Checkpoint::GatherLines(ranges) => {
-            let proof = |range: &WrittenRange| merged(range, records, store, folder);
-            let proofs = ranges.iter().map(proof).collect::<Result<_>>()?;
-            Ok(Some(TaskReport::GatherLines(proofs)))
         }
         Checkpoint::Reduce(ranges) => {
             let proof = |range: &WrittenRange| tera_range(range, true, store, folder);

@@ -34,8 +34,8 @@ use gristmill_tasks::reduce::lines::oversized_bytes;
 use gristmill_tasks::split::records::at_records;
 use gristmill_tasks::split::{Split, splits};
 use gristmill_tasks::task::{
-    GATHER_WORKER_BYTES, GatherLinesSpec, InMemory, InProcess, LinePlan, MergeTarget, NodeContext,
-    SampleKeysSpec, ScatterLinesReport, ScatterLinesSpec, TaskContext,
+    GATHER_WORKER_BYTES, GatherSpec, InMemory, InProcess, LinePlan, MergeTarget, NodeContext,
+    SampleKeysSpec, ScatterReport, ScatterSpec, TaskContext,
 };
 
 /// Input below which runs do: cutting it would cost more than it saves.
@@ -263,7 +263,7 @@ impl Stages {
     }
 
     fn scatter(self, plan: Arc<LinePlan>) -> Next {
-        let task = |split: &Split| ScatterLinesSpec {
+        let task = |split: &Split| ScatterSpec {
             split: split.clone(),
             plan: Arc::clone(&plan),
         };
@@ -274,7 +274,7 @@ impl Stages {
     /// The input side of the proof is complete here: what was read is counted.
     fn gather(
         mut self,
-        reports: Reports<ScatterLinesReport>,
+        reports: Reports<ScatterReport<(u64, u64)>>,
         plan: &Arc<LinePlan>,
     ) -> Result<Next> {
         let mut sizes = vec![(0, 0); plan.borders.len() + 1];
@@ -306,7 +306,7 @@ impl Stages {
         };
         let inputs = Arc::new(inputs);
         let task = |target: &MergeTarget| match target {
-            MergeTarget::Ranges(ranges) => Ok(GatherLinesSpec {
+            MergeTarget::Ranges(ranges) => Ok(GatherSpec {
                 ranges: ranges.clone(),
                 inputs: Arc::clone(&inputs),
                 plan: Arc::clone(plan),

@@ -11,10 +11,11 @@ use crate::driver::{Next, Reports, StagedPlan, stage};
 use crate::jobs::success::OutputProof;
 use crate::plan::sort::SortPlan;
 use gristmill_base::error::{Error, Kind, Result};
-use gristmill_base::order::CutPoints;
 use gristmill_base::sync::lock;
 use gristmill_tasks::reduce::RangeProof;
-use gristmill_tasks::task::{MapReport, MapSpec, OutputFile, RangeSpec, ReduceSpec};
+use gristmill_tasks::task::{
+    EntryPlan, GatherSpec, OutputFile, RangeSpec, ScatterReport, ScatterSpec,
+};
 
 /// What the stages know.
 pub(super) struct TeraSort {
@@ -29,24 +30,27 @@ impl TeraSort {
     pub(super) fn plan(self) -> StagedPlan {
         let sample = sample_stage(&self.plan);
         StagedPlan::new(sample.then(|entries| {
-            let cuts = cut_points(entries, self.plan.buckets());
-            Ok(self.map(Arc::new(cuts)))
+            let plan = EntryPlan {
+                cuts: cut_points(entries, self.plan.buckets()),
+                record_bytes: self.plan.record_bytes,
+                batch_records: self.plan.batch_records(),
+            };
+            Ok(self.map(Arc::new(plan)))
         }))
     }
 
-    fn map(self, cuts: Arc<CutPoints>) -> Next {
-        let task = |split: &Vec<_>| MapSpec {
+    fn map(self, plan: Arc<EntryPlan>) -> Next {
+        let task = |split: &Vec<_>| ScatterSpec {
             split: split.clone(),
-            record_bytes: self.plan.record_bytes,
-            cuts: Arc::clone(&cuts),
+            plan: Arc::clone(&plan),
         };
         let tasks = self.plan.splits.iter().map(task);
         let map = stage("map", self.plan.input_bytes(), tasks);
-        map.then(move |reports| self.reduce(reports, &cuts))
+        map.then(move |reports| self.reduce(reports, &plan))
     }
 
     /// The input side of the proof is complete here: every byte was consumed once.
-    fn reduce(self, reports: Reports<MapReport>, cuts: &Arc<CutPoints>) -> Result<Next> {
+    fn reduce(self, reports: Reports<ScatterReport<u32>>, plan: &Arc<EntryPlan>) -> Result<Next> {
         let mut counts = vec![0_u64; self.plan.buckets()];
         let mut inputs = Vec::new();
         let (mut records, mut bytes, mut checksum) = (0, 0, 0_u128);
@@ -55,7 +59,7 @@ impl TeraSort {
             bytes += report.bytes;
             records += report.records;
             checksum += report.checksum;
-            for (sum, more) in counts.iter_mut().zip(report.bucket_counts) {
+            for (sum, more) in counts.iter_mut().zip(report.sizes) {
                 *sum += u64::from(more);
             }
         }
@@ -71,12 +75,10 @@ impl TeraSort {
             .plan
             .reduce_tasks(&counts, self.workers, &|part| self.outputs[part].clone());
         let inputs = Arc::new(inputs);
-        let task = |ranges: &Vec<RangeSpec>| ReduceSpec {
+        let task = |ranges: &Vec<RangeSpec>| GatherSpec {
             ranges: ranges.clone(),
             inputs: Arc::clone(&inputs),
-            cuts: Arc::clone(cuts),
-            record_bytes: self.plan.record_bytes,
-            batch_records: self.plan.batch_records(),
+            plan: Arc::clone(plan),
         };
         let reduce = stage("reduce", bytes, ranges_of.iter().map(task));
         Ok(reduce.then(move |reports| {

@@ -10,8 +10,8 @@ use gristmill_engine::spill::{BucketSizes, LeftOut, SpilledRun};
 use gristmill_engine::storage::agents::ReadOf;
 use gristmill_engine::storage::objects::{Upload, UploadPart};
 use gristmill_engine::task::{
-    LargestGroup, MapReport, MergeReport, MergeRunsReport, ScatterLinesReport, TaskReport,
-    UserTaskFile, UserTaskReport, ValidateReport,
+    LargestGroup, MergeReport, MergeRunsReport, ScatterReport, TaskReport, UserTaskFile,
+    UserTaskReport, ValidateReport,
 };
 use gristmill_engine::worker::TaskPrintout;
 use gristmill_engine::{Error, Kind};
@@ -170,12 +170,13 @@ fn work_report() -> impl Strategy<Value = UserTaskReport> {
 
 pub fn report() -> impl Strategy<Value = TaskReport> {
     let map = (attempt(), any::<(u64, u64, u128, Vec<u32>)>()).prop_map(
-        |(output, (bytes, records, checksum, bucket_counts))| MapReport {
+        |(output, (bytes, records, checksum, sizes))| ScatterReport {
             output,
             bytes,
             records,
+            longest: bytes / 3,
             checksum,
-            bucket_counts,
+            sizes,
         },
     );
     let validated =
@@ -185,7 +186,7 @@ pub fn report() -> impl Strategy<Value = TaskReport> {
             checksum,
         });
     let scattered = (attempt(), any::<(u64, u64, u128, Vec<(u64, u64)>)>()).prop_map(
-        |(output, (bytes, records, checksum, sizes))| ScatterLinesReport {
+        |(output, (bytes, records, checksum, sizes))| ScatterReport {
             output,
             bytes,
             records,

@@ -17,10 +17,10 @@ use gristmill_engine::sorted_run::RunCompression;
 use gristmill_engine::spill::MemoryModel;
 use gristmill_engine::storage::input::InputRange;
 use gristmill_engine::task::{
-    AttemptId, GatherLinesSpec, GenerateSpec, InputRanges, LinePlan, MapSpec, MergeRun,
-    MergeRunsSpec, MergeSpec, MergeTarget, OutputFile, RangeSpec, ReduceSpec, RunPlan,
-    SampleKeysSpec, SampleSpec, ScatterLinesSpec, SpillInput, SpillSpec, SplitData, TaskSpec,
-    UserTaskKind, UserTaskPlan, UserTaskSpec, ValidateSpec, WholeFile,
+    AttemptId, EntryPlan, GatherSpec, GenerateSpec, InputRanges, LinePlan, MergeRun, MergeRunsSpec,
+    MergeSpec, MergeTarget, OutputFile, RangeSpec, RunPlan, SampleKeysSpec, SampleSpec,
+    ScatterSpec, SpillInput, SpillSpec, SplitData, TaskSpec, UserTaskKind, UserTaskPlan,
+    UserTaskSpec, ValidateSpec, WholeFile,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -53,9 +53,16 @@ pub(super) fn entry() -> impl Strategy<Value = Entry> {
     (any::<[u8; 10]>(), 0_u64..1 << 48).prop_map(|(key, position)| Entry::new(&key, position))
 }
 
-fn cuts() -> impl Strategy<Value = Arc<CutPoints>> {
-    (vec(entry(), 0..9), 1_usize..9)
-        .prop_map(|(sample, buckets)| Arc::new(CutPoints::from_sample(sample, buckets)))
+fn entry_plan() -> impl Strategy<Value = Arc<EntryPlan>> {
+    let cuts = (vec(entry(), 0..9), 1_usize..9)
+        .prop_map(|(sample, buckets)| CutPoints::from_sample(sample, buckets));
+    (cuts, any::<(usize, usize)>()).prop_map(|(cuts, (record_bytes, batch_records))| {
+        Arc::new(EntryPlan {
+            cuts,
+            record_bytes,
+            batch_records,
+        })
+    })
 }
 
 pub(super) fn border() -> impl Strategy<Value = Border> {
@@ -207,28 +214,15 @@ fn scattered() -> impl Strategy<Value = TaskSpec> {
                 record_bytes,
             })
         }),
-        (vec(piece(), 0..4), any::<usize>(), cuts()).prop_map(|(split, record_bytes, cuts)| {
-            TaskSpec::Map(MapSpec {
-                split,
-                record_bytes,
-                cuts,
+        (vec(piece(), 0..4), entry_plan())
+            .prop_map(|(split, plan)| TaskSpec::Map(ScatterSpec { split, plan })),
+        (ranges(), vec(attempt(), 0..5), entry_plan()).prop_map(|(ranges, inputs, plan)| {
+            TaskSpec::Reduce(GatherSpec {
+                ranges,
+                inputs: Arc::new(inputs),
+                plan,
             })
         }),
-        (
-            ranges(),
-            vec(attempt(), 0..5),
-            cuts(),
-            any::<(usize, usize)>()
-        )
-            .prop_map(|(ranges, inputs, cuts, (record_bytes, batch_records))| {
-                TaskSpec::Reduce(ReduceSpec {
-                    ranges,
-                    inputs: Arc::new(inputs),
-                    cuts,
-                    record_bytes,
-                    batch_records,
-                })
-            }),
         (vec(any::<(usize, u64)>(), 0..5), shape()).prop_map(|(places, shape)| {
             let keys = vec!["-k2,2n".to_owned()];
             TaskSpec::SampleKeys(SampleKeysSpec {
@@ -333,9 +327,9 @@ fn of_lines() -> impl Strategy<Value = TaskSpec> {
     };
     prop_oneof![
         (vec(piece(), 0..4), plan())
-            .prop_map(|(split, plan)| TaskSpec::ScatterLines(ScatterLinesSpec { split, plan })),
+            .prop_map(|(split, plan)| TaskSpec::ScatterLines(ScatterSpec { split, plan })),
         (ranges(), vec(attempt(), 0..5), plan()).prop_map(|(ranges, inputs, plan)| {
-            TaskSpec::GatherLines(GatherLinesSpec {
+            TaskSpec::GatherLines(GatherSpec {
                 ranges,
                 inputs: Arc::new(inputs),
                 plan,

@@ -18,7 +18,6 @@ use gristmill_base::record::checksum::Checksum;
 use gristmill_base::record::layout::{RecordGenerator, RecordLayout};
 use gristmill_storage::io::overlap::{OverlappedWriter, TRANSFER_BYTES, writer_bytes};
 use gristmill_storage::objects::Upload;
-use gristmill_storage::{Caching, WriteFile};
 
 /// Which records to make, and where they go.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,14 +52,9 @@ impl TaskKind for GenerateSpec {
             .reserve("output buffers", GENERATE_WORKER_BYTES)?;
         let mut records = RecordGenerator::new(self.layout, self.skew, self.start);
         let mut checksum = Checksum::new(RECORD_BYTES);
-        let file = context
-            .node
-            .store
-            .create(&self.file.path, self.file.bytes, Caching::Direct)?;
-        let file: Arc<dyn WriteFile> = Arc::from(file);
-        if let Some(sending) = context.sending(&self.file.path, self.file.bytes) {
-            file.send_by(&sending);
-        }
+        let OutputFile { path, bytes } = &self.file;
+        let sending = context.sending(path, *bytes);
+        let file = context.create(path, *bytes, sending.as_ref())?;
         OverlappedWriter::run(&mut scratch.buffers, TRANSFER_BYTES, |writer| {
             writer.begin(Arc::clone(&file), self.offset)?;
             let mut left = self.records;
@@ -106,9 +100,8 @@ impl TaskKind for GenerateSpec {
     }
 
     fn checkpoint(&self, proof: &RangeProof) -> Option<Checkpoint> {
-        let counts = (self.records * RECORD_BYTES as u64, self.records, 0);
         let place = (&self.file.path, self.file.bytes, self.offset);
-        WrittenRange::of(place, counts, proof.checksum).map(Checkpoint::Generate)
+        WrittenRange::of(place, proof).map(Checkpoint::Generate)
     }
 
     fn fingerprint(&self, print: &mut Fingerprint) -> fmt::Result {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::gather::output_counters;
 use super::merge_target::{MergeTarget, RangeWriter, close, stretch_of};
 use crate::merge::output::MergeProof;
 use crate::task::input;
@@ -71,13 +72,9 @@ impl TaskKind for MergeSpec {
     }
 
     fn counters(&self, report: &MergeReport) -> Counters {
-        let sum = |of: fn(&MergeProof) -> u64| report.proofs.iter().map(of).sum();
-        vec![
-            ("REDUCE_INPUT_RECORDS", sum(|proof| proof.records)),
-            ("REDUCE_OUTPUT_RECORDS", sum(|proof| proof.records)),
-            ("FILE_BYTES_READ", report.read_bytes),
-            ("FILE_BYTES_WRITTEN", sum(|proof| proof.bytes)),
-        ]
+        let mut counters = output_counters(&report.proofs);
+        counters.insert(2, ("FILE_BYTES_READ", report.read_bytes));
+        counters
     }
 
     fn side(&self) -> Option<Side> {
@@ -121,10 +118,7 @@ impl TaskKind for MergeSpec {
             }
             MergeTarget::Stream(_) => return None,
         };
-        let written = |(place, proof): (_, &MergeProof)| {
-            let counts = (proof.bytes, proof.records, proof.duplicates);
-            WrittenRange::of(place, counts, proof.checksum)
-        };
+        let written = |(place, proof)| WrittenRange::of(place, proof);
         let ranges = places.into_iter().zip(&report.proofs).map(written);
         ranges.collect::<Option<_>>().map(Checkpoint::Merge)
     }

@@ -19,12 +19,12 @@ use crate::merge::output::{MergeProof, ProvenWriter};
 use crate::task::{RangeSpec, TaskContext};
 use gristmill_base::error::{Error, Result};
 use gristmill_base::record::shape::Shape;
+use gristmill_storage::WriteFile;
 use gristmill_storage::codec::Codec;
 use gristmill_storage::codec::written::CompressedFile;
 use gristmill_storage::io::overlap::OverlappedWriter;
 use gristmill_storage::location::Location;
 use gristmill_storage::objects::part_uploader::PartUploader;
-use gristmill_storage::{Caching, WriteFile};
 
 /// Where merged records go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,12 +63,7 @@ impl MergeTarget {
     /// Its longest file, and how long it may be.
     pub(super) fn longest_file(&self) -> (Option<&Location>, u64) {
         match self {
-            MergeTarget::Ranges(ranges) => {
-                let longest = ranges.iter().max_by_key(|range| range.file.bytes);
-                longest.map_or((None, 0), |range| {
-                    (Some(&range.file.path), range.file.bytes)
-                })
-            }
+            MergeTarget::Ranges(ranges) => longest_file(ranges),
             MergeTarget::File(file) => (Some(&file.path), file.bytes_max),
             MergeTarget::Stream(_) => (None, 0),
         }
@@ -106,15 +101,11 @@ impl MergeTarget {
         context: &TaskContext,
         sending: Option<&Arc<PartUploader>>,
     ) -> Result<(Arc<dyn WriteFile>, u64)> {
-        let create = |path, bytes| -> Result<Arc<dyn WriteFile>> {
-            let file = context.node.store.create(path, bytes, Caching::Direct)?;
-            sending.iter().for_each(|sending| file.send_by(sending));
-            Ok(Arc::from(file))
-        };
         let file = match self {
             MergeTarget::Ranges(ranges) => {
                 let range = &ranges[number];
-                return Ok((create(&range.file.path, range.file.bytes)?, range.offset));
+                let file = context.create(&range.file.path, range.file.bytes, sending)?;
+                return Ok((file, range.offset));
             }
             MergeTarget::File(file) => {
                 // A disk would make it as long as that.
@@ -123,12 +114,20 @@ impl MergeTarget {
                 } else {
                     0
                 };
-                create(&file.path, bytes)?
+                context.create(&file.path, bytes, sending)?
             }
             MergeTarget::Stream(_) => context.sink()?,
         };
         Ok((compressed(file, self.codec())?, 0))
     }
+}
+
+/// The longest file of ranges, and its length.
+pub(super) fn longest_file(ranges: &[RangeSpec]) -> (Option<&Location>, u64) {
+    let longest = ranges.iter().max_by_key(|range| range.file.bytes);
+    longest.map_or((None, 0), |range| {
+        (Some(&range.file.path), range.file.bytes)
+    })
 }
 
 fn compressed(file: Arc<dyn WriteFile>, codec: Option<Codec>) -> Result<Arc<dyn WriteFile>> {

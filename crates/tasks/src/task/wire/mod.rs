@@ -59,14 +59,16 @@ type Shared = Arc<dyn Any + Send + Sync>;
 /// use std::sync::Arc;
 /// use gristmill_base::order::CutPoints;
 /// use gristmill_tasks::task::wire::{Receiver, Sender};
-/// use gristmill_tasks::task::{ReduceSpec, TaskSpec};
-/// let cuts = Arc::new(CutPoints::from_sample(Vec::new(), 1000));
-/// let spec = TaskSpec::Reduce(ReduceSpec {
-///     ranges: Vec::new(),
-///     inputs: Arc::default(),
-///     cuts,
+/// use gristmill_tasks::task::{EntryPlan, GatherSpec, TaskSpec};
+/// let plan = EntryPlan {
+///     cuts: CutPoints::from_sample(Vec::new(), 1000),
 ///     record_bytes: 100,
 ///     batch_records: 1,
+/// };
+/// let spec = TaskSpec::Reduce(GatherSpec {
+///     ranges: Vec::new(),
+///     inputs: Arc::default(),
+///     plan: Arc::new(plan),
 /// });
 /// let (mut sender, mut receiver) = (Sender::default(), Receiver::default());
 /// let first = sender.to_bytes(&spec)?;
