@@ -12,8 +12,8 @@
 //! thread behind, as in [`overlap`](super::overlap).
 
 use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::ops::{DerefMut, Range};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -42,32 +42,16 @@ pub fn read_into(
     let (step, readers) = reads(file, memory.len(), block);
     let steps = Mutex::new(memory.chunks_mut(step).enumerate());
     let next = || {
-        let mut steps = lock(&steps);
-        steps.next()
-    };
-    let (send, ready) = channel();
-    thread::scope(|scope| {
-        for _ in 0..readers {
-            let (send, next) = (send.clone(), &next);
-            let read = move || {
-                while let Some((number, buffer)) = next() {
-                    let wanted = buffer.len();
-                    let read = file.read_at(buffer, offset + (number * step) as u64);
-                    let buffer: &[u8] = buffer;
-                    let read = read.map(|bytes| (&buffer[..bytes], bytes < wanted));
-                    let last = read.as_ref().map_or(true, |(_, short)| *short);
-                    if send.send((number, read)).is_err() || last {
-                        return;
-                    }
-                }
-            };
-            begin_in(scope, "read", read)?;
-        }
-        drop(send);
-        in_order(ready, |(data, short)| {
-            data.chunks(block).try_for_each(&mut work)?;
-            Ok(short)
+        let (number, buffer) = lock(&steps).next()?;
+        Some(WantedBytes {
+            number,
+            at: offset + (number * step) as u64,
+            bytes: buffer.len(),
+            buffer,
         })
+    };
+    prefetch(file, readers, &next, |buffer, read| {
+        buffer[..read].chunks(block).try_for_each(&mut work)
     })
 }
 
@@ -79,24 +63,6 @@ fn reads(file: &dyn ReadFile, bytes: usize, block: usize) -> (usize, usize) {
     let ranges = (bytes / RANGE_BYTES).max(1);
     let step = bytes.div_ceil(ranges).next_multiple_of(block).max(block);
     (step, ranges.min(RANGES_AT_ONCE))
-}
-
-/// Hands on what arrives in any order, by number; until `hand_on` says that it was the last.
-fn in_order<T>(
-    arrivals: Receiver<(usize, Result<T>)>,
-    mut hand_on: impl FnMut(T) -> Result<bool>,
-) -> Result<()> {
-    let (mut early, mut next) = (BTreeMap::new(), 0);
-    for (number, arrived) in arrivals {
-        early.insert(number, arrived);
-        while let Some(arrived) = early.remove(&next) {
-            if hand_on(arrived?)? {
-                return Ok(());
-            }
-            next += 1;
-        }
-    }
-    Ok(())
 }
 
 /// Reads `range` through `count` reused buffers of `block` bytes, at least two, and hands each to `work` while more are
@@ -111,7 +77,6 @@ pub fn read_through(
     if range.end.saturating_sub(range.start) <= block as u64 {
         return read_at_once(file, range, block, buffers, work);
     }
-    let (send, filled) = channel();
     let (give_back, empty) = channel();
     for _ in 0..count {
         let spare = buffers.pop().filter(|buffer| buffer.len() >= block);
@@ -119,41 +84,97 @@ pub fn read_through(
         give_back.send(spare).map_err(ended_early)?;
     }
     let readers = if file.is_remote() { count - 1 } else { 1 };
-    let ahead = Mutex::new(Ahead {
-        empty,
-        range,
-        block,
-        number: 0,
+    let ahead = Mutex::new((empty, 0));
+    // Buffers go to ranges in order, so that the one that is waited for always has one.
+    let next = || {
+        let (empty, number) = &mut *lock(&ahead);
+        let at = range.start + (*number * block) as u64;
+        if at >= range.end {
+            return None;
+        }
+        let wanted = WantedBytes {
+            number: *number,
+            at,
+            bytes: (range.end - at).min(block as u64) as usize,
+            buffer: empty.recv().ok()?,
+        };
+        *number += 1;
+        Some(wanted)
+    };
+    let worked = prefetch(file, readers, &next, move |buffer: Pages<u8>, read| {
+        work(&buffer[..read])?;
+        // Readers that have read all are not there to take it.
+        let _ = give_back.send(buffer);
+        Ok(())
     });
-    let worked = thread::scope(|scope| {
-        let give_back = give_back; // gone when the work is: readers may be waiting for a buffer
+    let (empty, _) = ahead.into_inner().unwrap_or_else(PoisonError::into_inner);
+    buffers.extend(empty);
+    worked
+}
+
+/// What a reader is to fill: as many bytes of a buffer as are wanted from a place of the file on.
+struct WantedBytes<B> {
+    number: usize,
+    at: u64,
+    bytes: usize,
+    buffer: B,
+}
+
+/// What came of it: how much was read, and whether that is less than was wanted.
+type Arrived<B> = (usize, Result<(B, usize, bool)>);
+
+/// Has `readers` threads fill what `next` gives, until there is no more or the file ends. Hands the buffers on in order, with
+/// the bytes that each holds.
+fn prefetch<B: DerefMut<Target = [u8]> + Send>(
+    file: &dyn ReadFile,
+    readers: usize,
+    next: &(impl Fn() -> Option<WantedBytes<B>> + Sync),
+    hand_on: impl FnMut(B, usize) -> Result<()>,
+) -> Result<()> {
+    let (send, arrivals) = channel();
+    thread::scope(|scope| {
+        let mut hand_on = hand_on; // gone when the work is: readers may be waiting for a buffer
         for number in 0..readers {
-            let (send, ahead) = (send.clone(), &ahead);
-            let begun = begin_in(scope, "read", move || read_ahead(file, ahead, &send));
-            match begun {
+            let send = send.clone();
+            match begin_in(scope, "read", move || fill(file, next, &send)) {
                 Err(error) if number == 0 => return Err(error),
                 Err(_) => break, // it goes on with those that there are
                 Ok(_) => {}
             }
         }
         drop(send);
-        in_order(
-            filled,
-            |ReadBlock {
-                 buffer,
-                 read,
-                 short,
-             }| {
-                work(&buffer[..read])?;
-                // Readers that have read all are not there to take it.
-                let _ = give_back.send(buffer);
-                Ok(short)
-            },
-        )
-    });
-    let ahead = ahead.into_inner().unwrap_or_else(PoisonError::into_inner);
-    buffers.extend(ahead.empty);
-    worked
+        let (mut early, mut wanted) = (BTreeMap::new(), 0);
+        for (number, arrived) in arrivals {
+            early.insert(number, arrived);
+            while let Some(arrived) = early.remove(&wanted) {
+                let (buffer, read, short) = arrived?;
+                hand_on(buffer, read)?;
+                if short {
+                    return Ok(());
+                }
+                wanted += 1;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A reader's work.
+fn fill<B: DerefMut<Target = [u8]>>(
+    file: &dyn ReadFile,
+    next: &impl Fn() -> Option<WantedBytes<B>>,
+    filled: &Sender<Arrived<B>>,
+) {
+    while let Some(wanted) = next() {
+        let (number, mut buffer, bytes) = (wanted.number, wanted.buffer, wanted.bytes);
+        let whole = whole_bytes(file, bytes, buffer.len());
+        let read = file.read_at(&mut buffer[..whole], wanted.at);
+        let read = read.map(|read| (buffer, read.min(bytes), read < bytes));
+        let last = read.as_ref().map_or(true, |(_, _, short)| *short);
+        if filled.send((number, read)).is_err() || last {
+            return;
+        }
+    }
 }
 
 /// What one buffer holds: there is nothing to read ahead, for which a thread would cost more than the bytes of a small file.
@@ -183,62 +204,6 @@ fn whole_bytes(file: &dyn ReadFile, bytes: usize, most: usize) -> usize {
         bytes
     } else {
         bytes.next_multiple_of(BLOCK_BYTES).min(most)
-    }
-}
-
-/// What is still to be read, and where to.
-struct Ahead {
-    empty: Receiver<Pages<u8>>,
-    range: Range<u64>,
-    block: usize,
-    number: usize,
-}
-
-/// A block that was read.
-struct ReadBlock {
-    buffer: Pages<u8>,
-    read: usize,
-    short: bool,
-}
-
-impl Ahead {
-    /// A buffer, and what it is for: its number, where it begins, its length. Buffers go to ranges in order, so that the
-    /// one that is waited for always has one.
-    fn next(&mut self) -> Option<(Pages<u8>, usize, u64, usize)> {
-        if self.range.is_empty() {
-            return None;
-        }
-        let buffer = self.empty.recv().ok()?;
-        let (number, at) = (self.number, self.range.start);
-        let bytes = (self.range.end - at).min(self.block as u64);
-        self.range.start += bytes;
-        self.number += 1;
-        Some((buffer, number, at, bytes as usize))
-    }
-}
-
-/// Reads blocks into empty buffers and sends them on, until their end or that of the file.
-fn read_ahead(
-    file: &dyn ReadFile,
-    ahead: &Mutex<Ahead>,
-    filled: &Sender<(usize, Result<ReadBlock>)>,
-) {
-    let next = || {
-        let mut ahead = lock(ahead);
-        ahead.next()
-    };
-    while let Some((mut buffer, number, at, bytes)) = next() {
-        let whole = whole_bytes(file, bytes, buffer.len());
-        let read = file.read_at(&mut buffer[..whole], at);
-        let read = read.map(|read| ReadBlock {
-            buffer,
-            read: read.min(bytes),
-            short: read < bytes,
-        });
-        let last = read.as_ref().map_or(true, |block| block.short);
-        if filled.send((number, read)).is_err() || last {
-            return;
-        }
     }
 }
 
