@@ -13,7 +13,7 @@ use gristmill_engine::record::arena::file_starts;
 use gristmill_engine::record::shape::{Fixed, LineShape, Shape};
 use gristmill_engine::sorted_run::RunFile;
 use gristmill_engine::spill::{
-    MemoryModel, SpillPlan, SpillScratch, SpilledRun, UnreadRanges, spill_pieces,
+    MemoryModel, SpillPlan, SpillScratch, SpillSource, SpilledRun, UnreadRanges, spill_source,
 };
 use gristmill_engine::split::input_files;
 use gristmill_engine::storage::input::{InputFile, InputRange};
@@ -81,14 +81,8 @@ fn spill<S: Shape>(
     let starts = file_starts(&sizes);
     let stores = Stores::new(Arc::new(inputs.clone()));
     let pieces = UnreadRanges::new(&stores, files, &starts, &pieces);
-    spill_pieces(
-        plan,
-        runs,
-        pieces,
-        "0",
-        &mut SpillScratch::default(),
-        &|_| Ok(()),
-    )
+    let (source, scratch) = (SpillSource::Ranges(pieces), &mut SpillScratch::default());
+    spill_source(plan, runs, source, "0", scratch, &|_| Ok(()))
 }
 
 /// What merging the runs, in their order, gives.

@@ -8,7 +8,7 @@
 
 use super::appended::{AppendedRuns, RAW_SHARE};
 use super::record_assembler::RecordAssembler;
-use super::{Progress, SharedStream, SpillPlan, SpillScratch, SpilledRun};
+use super::{Progress, SharedStream};
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::record::shape::Shape;
 use gristmill_storage::codec::{Codec, Coding, open_file};
@@ -17,7 +17,7 @@ use gristmill_storage::io::direct::ended_early;
 use gristmill_storage::io::overlap::TRANSFER_BYTES;
 use gristmill_storage::io::read_ahead::read_through;
 use gristmill_storage::stores::Stores;
-use gristmill_storage::{BLOCK_BYTES, Caching, LocalDisk};
+use gristmill_storage::{BLOCK_BYTES, Caching};
 
 /// Ranges up to this are read at once: a thread that reads ahead would cost more than their bytes.
 const SMALL_BYTES: u64 = 64 << 10;
@@ -133,26 +133,6 @@ pub(super) fn block_bytes(chunk_bytes: usize) -> usize {
     most.clamp(2 * BLOCK_BYTES, 2 * TRANSFER_BYTES)
 }
 
-/// Spills all records of `source`. The runs are named `name`-0000 and so on.
-///
-/// # Errors
-/// It cannot be read, or decoded; it ends inside a record; a record is too long for the memory.
-pub fn spill_in_order<S: Shape>(
-    plan: &SpillPlan<'_, S>,
-    (disk, store): (&dyn LocalDisk, &Stores),
-    source: InOrder<'_>,
-    name: &str,
-    scratch: &mut SpillScratch,
-    progress: Progress<'_>,
-) -> Result<Vec<SpilledRun>> {
-    let mut runs = AppendedRuns::new(plan, disk, name, scratch)?;
-    let mut take = |runs: &mut AppendedRuns<'_, S>, record: &[u8]| {
-        runs.take(&[record], record.len(), progress)
-    };
-    read_records(plan.shape, source, store, &mut runs, progress, &mut take)?;
-    runs.finish(progress)
-}
-
 /// Takes the runs, and a record.
 pub(super) type Take<'t, S> = &'t mut dyn FnMut(&mut AppendedRuns<'_, S>, &[u8]) -> Result<()>;
 
@@ -202,13 +182,15 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::spill::MemoryModel;
+    use crate::spill::{
+        MemoryModel, SpillPlan, SpillScratch, SpillSource, SpilledRun, spill_source,
+    };
     use gristmill_base::record::shape::{Fixed, LineShape};
-    use gristmill_storage::OutputStore as _;
     use gristmill_storage::codec::encoder;
     use gristmill_storage::location::Location;
     use gristmill_storage::memory::Memory;
     use gristmill_storage::sorted_run::{RunCompression, RunFile};
+    use gristmill_storage::{LocalDisk, OutputStore as _};
 
     /// Spills `text`, compressed, with so much memory; the runs' records in their order.
     fn spilled<S: Shape>(shape: S, text: &[u8], chunk_bytes: usize) -> Result<Vec<Vec<u8>>> {
@@ -237,16 +219,9 @@ mod tests {
             job_id: "job",
             places: &["/runs".into()],
         };
-        let source = InOrder::Decoded(&input, Codec::Zstd);
+        let source = SpillSource::InOrder(InOrder::Decoded(&input, Codec::Zstd), &stores);
         let scratch = &mut SpillScratch::default();
-        let runs = spill_in_order(
-            &plan,
-            (&*memory, &stores),
-            source,
-            "0",
-            scratch,
-            &|_| Ok(()),
-        )?;
+        let runs = spill_source(&plan, &*memory, source, "0", scratch, &|_| Ok(()))?;
         let read: u64 = runs.iter().map(|run| run.bytes_read).sum();
         assert!([0, 1].contains(&(read - text.len() as u64)));
         let contents = |run: &SpilledRun| {

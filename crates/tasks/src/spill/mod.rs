@@ -31,9 +31,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use self::appended::AppendedRuns;
 pub use self::appended::LeftOut;
 use self::chunk::Chunk;
 pub use self::first_bytes::FirstBytes;
+use self::in_order::{InOrder, read_records};
 pub use self::memory_model::MemoryModel;
 pub use self::sizes::{BucketSizes, WrittenSizes};
 use self::sorted::SortedChunk;
@@ -47,6 +49,7 @@ use gristmill_storage::run_name::is_in_memory;
 use gristmill_storage::sorted_run::{
     RunCompression, RunHeader, RunIndex, RunWriter, file_bytes_max,
 };
+use gristmill_storage::stores::Stores;
 use gristmill_storage::{Caching, LocalDisk};
 
 /// How many records ahead of the copy the prefetch runs.
@@ -144,36 +147,49 @@ pub fn spill_bytes(chunk_bytes: usize, buffer_bytes: usize) -> u64 {
     chunk_bytes as u64 + writer_bytes(buffer_bytes)
 }
 
-/// Spills all of `pieces`. The runs are named `name`-0000 and so on.
-pub fn spill_pieces<S: Shape>(
-    plan: &SpillPlan<'_, S>,
-    store: &dyn LocalDisk,
-    mut pieces: UnreadRanges<'_>,
-    name: &str,
-    scratch: &mut SpillScratch,
-    progress: Progress<'_>,
-) -> Result<Vec<SpilledRun>> {
-    let mut runs = AttemptRuns::new(store, name);
-    runs.write_all(plan, scratch, progress, |chunk, number| {
-        pieces.fill(plan.shape, chunk, &plan.needed, progress)?;
-        Ok(number)
-    })?;
-    Ok(runs.keep())
+/// What a task spills.
+#[derive(Debug)]
+pub enum SpillSource<'a> {
+    /// Ranges of files.
+    Ranges(UnreadRanges<'a>),
+    /// What a stream still has, beside other workers. Runs carry their numbers in the stream.
+    Stream(&'a SharedStream),
+    /// What one task reads from its beginning to its end.
+    InOrder(InOrder<'a>, &'a Stores),
 }
 
-/// Spills what a stream still has, beside other workers. Runs carry their numbers in the stream.
-pub fn spill_stream<S: Shape>(
+/// Spills all records of `source`. The runs are named `name`-0000 and so on.
+///
+/// # Errors
+/// It cannot be read, or decoded; it ends inside a record; a record is too long for the memory.
+pub fn spill_source<S: Shape>(
     plan: &SpillPlan<'_, S>,
     store: &dyn LocalDisk,
-    stream: &SharedStream,
+    source: SpillSource<'_>,
     name: &str,
     scratch: &mut SpillScratch,
     progress: Progress<'_>,
 ) -> Result<Vec<SpilledRun>> {
     let mut runs = AttemptRuns::new(store, name);
-    runs.write_all(plan, scratch, progress, |chunk, _| {
-        stream.fill(plan.shape, chunk, &plan.needed, progress)
-    })?;
+    match source {
+        SpillSource::Ranges(mut pieces) => {
+            runs.write_all(plan, scratch, progress, |chunk, number| {
+                pieces.fill(plan.shape, chunk, &plan.needed, progress)?;
+                Ok(number)
+            })?;
+        }
+        SpillSource::Stream(stream) => runs.write_all(plan, scratch, progress, |chunk, _| {
+            stream.fill(plan.shape, chunk, &plan.needed, progress)
+        })?,
+        SpillSource::InOrder(source, stores) => {
+            let mut runs = AppendedRuns::new(plan, store, name, scratch)?;
+            let mut take = |runs: &mut AppendedRuns<'_, S>, record: &[u8]| {
+                runs.take(&[record], record.len(), progress)
+            };
+            read_records(plan.shape, source, stores, &mut runs, progress, &mut take)?;
+            return runs.finish(progress);
+        }
+    }
     Ok(runs.keep())
 }
 

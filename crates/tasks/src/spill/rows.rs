@@ -59,7 +59,7 @@ impl First {
     }
 }
 
-/// Spills all rows of `sources`, as [`spill_in_order`](super::in_order::spill_in_order) does.
+/// Spills all rows of `sources`, as [`spill_source`](super::spill_source) does.
 ///
 /// # Errors
 /// Besides, a row has not the fields of the header, and no more such may be left out; or a quote is open at the end.

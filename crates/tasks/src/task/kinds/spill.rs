@@ -7,17 +7,17 @@ use std::sync::Arc;
 use gristmill_gnu_keys::Keys;
 use serde::{Deserialize, Serialize};
 
-use crate::spill::in_order::{InOrder, spill_in_order};
-use crate::spill::keyed::{self, KeyedPlan};
+use crate::spill::in_order::InOrder;
+use crate::spill::keyed::{KeyedPlan, spill_keyed};
 use crate::spill::rows::{self, First, RowsPlan};
-use crate::spill::{SpillPlan, SpilledRun, UnreadRanges, spill_bytes, spill_pieces, spill_stream};
+use crate::spill::{SpillPlan, SpillSource, SpilledRun, UnreadRanges, spill_bytes, spill_source};
 use crate::task::checkpoint::names_of_runs;
 use crate::task::context::JobShared;
 use crate::task::input::{self, InputPiece};
 use crate::task::runs::not_read;
 use crate::task::{
-    Checkpoint, Counters, Fingerprint, RunPlan, Scratch, Side, TaskAttempt, TaskContext,
-    TaskEnvironment, TaskKind,
+    Checkpoint, Counters, Fingerprint, RunPlan, Side, TaskAttempt, TaskContext, TaskEnvironment,
+    TaskKind,
 };
 use gristmill_base::error::{Error, Kind, Result};
 use gristmill_base::names;
@@ -69,15 +69,21 @@ impl TaskKind for SpillSpec {
         let bytes = spill_bytes(self.chunk_bytes, self.runs.buffer_bytes);
         let _memory = context.node.budget.reserve("records to spill", bytes)?;
         scratch.keep_for_spill();
-        match self.runs.shape {
-            ShapeKind::Fixed(shape) => run_shape(shape, self, context, attempt, scratch),
-            ShapeKind::Lines(shape) => run_shape(shape, self, context, attempt, scratch),
-            ShapeKind::Pairs(_) => Err(not_read()),
-            ShapeKind::Keyed(shape) => match &self.table {
-                Some(table) => run_rows((shape, table), self, context, attempt, scratch),
-                None => run_keyed(shape, self, context, attempt, scratch),
-            },
-        }
+        let place = (context, attempt, scratch);
+        let spilled = match (self.runs.shape, &self.table) {
+            (ShapeKind::Fixed(shape), _) => self.spill(shape, place),
+            (ShapeKind::Lines(shape), _) => self.spill(shape, place),
+            (ShapeKind::Pairs(_), _) => Err(not_read()),
+            (ShapeKind::Keyed(shape), None) => self.spill_keyed(shape, place),
+            (ShapeKind::Keyed(shape), Some(table)) => self.spill_rows((shape, table), place),
+        };
+        let mut runs = match &self.input {
+            // What this attempt has read is lost with it: another one would go on behind that.
+            SpillInput::Stream(_) => spilled.map_err(Error::final_error),
+            _ => spilled,
+        }?;
+        context.node.name_runs(&mut runs);
+        Ok(runs)
     }
 
     fn input(&self, context: &TaskContext) -> String {
@@ -147,124 +153,86 @@ impl TaskKind for SpillSpec {
     }
 }
 
-fn run_shape<S: Shape>(
-    shape: S,
-    spec: &SpillSpec,
-    context: &TaskContext,
-    attempt: &TaskAttempt<'_>,
-    scratch: &mut Scratch,
-) -> Result<Vec<SpilledRun>> {
-    let plan = plan_of(shape, spec, context);
-    let progress = |bytes| attempt.progress(bytes);
-    let name = name_of(attempt);
-    let (runs, scratch) = (&*context.node.runs, &mut scratch.spill);
-    let spilled = match &spec.input {
-        SpillInput::Ranges(pieces) => {
-            let pieces = UnreadRanges::new(
-                &context.node.store,
-                &context.job.files,
-                &context.starts,
-                pieces,
-            );
-            spill_pieces(&plan, runs, pieces, &name, scratch, &progress)
-        }
-        SpillInput::Stream(number) => {
-            let stream = context.stream(*number)?;
-            // What this attempt has read is lost with it: another one would go on behind that.
-            spill_stream(&plan, runs, stream, &name, scratch, &progress).map_err(Error::final_error)
-        }
-        SpillInput::Decoded { file, codec } => {
-            let source = InOrder::Decoded(file_of(context, *file)?, *codec);
-            let places = (runs, &*context.node.store);
-            spill_in_order(&plan, places, source, &name, scratch, &progress)
-        }
-    };
-    spilled.map(|mut runs| {
-        context.node.name_runs(&mut runs);
-        runs
-    })
-}
-
-fn run_keyed(
-    shape: Keyed,
-    spec: &SpillSpec,
-    context: &TaskContext,
-    attempt: &TaskAttempt<'_>,
-    scratch: &mut Scratch,
-) -> Result<Vec<SpilledRun>> {
-    let keys = parse_keys(&spec.keys)?;
-    let plan = KeyedPlan {
-        spill: plan_of(shape, spec, context),
-        keys: &keys,
-    };
-    let progress = |bytes| attempt.progress(bytes);
-    let name = name_of(attempt);
-    let (runs, scratch) = (&*context.node.runs, &mut scratch.spill);
-    let mut spilled = match &spec.input {
-        SpillInput::Ranges(pieces) => {
-            let store = &context.node.store;
-            let pieces = UnreadRanges::new(store, &context.job.files, &context.starts, pieces);
-            keyed::spill_pieces(&plan, runs, pieces, &name, scratch, &progress)
-        }
-        SpillInput::Stream(number) => {
-            let stream = context.stream(*number)?;
-            keyed::spill_stream(&plan, runs, stream, &name, scratch, &progress)
-                .map_err(Error::final_error)
-        }
-        SpillInput::Decoded { file, codec } => {
-            let source = InOrder::Decoded(file_of(context, *file)?, *codec);
-            let places = (runs, &*context.node.store);
-            keyed::spill_in_order(&plan, places, source, &name, scratch, &progress)
-        }
-    }?;
-    context.node.name_runs(&mut spilled);
-    Ok(spilled)
-}
-
-fn run_rows(
-    (shape, table): (Keyed, &TableKeys),
-    spec: &SpillSpec,
-    context: &TaskContext,
-    attempt: &TaskAttempt<'_>,
-    scratch: &mut Scratch,
-) -> Result<Vec<SpilledRun>> {
-    let plan = RowsPlan {
-        spill: plan_of(shape, spec, context),
-        table,
-    };
-    let progress = |bytes| attempt.progress(bytes);
-    let first = |source: TableSource, begins: bool| match begins {
-        false => First::Row,
-        true => First::of(table, source),
-    };
-    let mut sources = Vec::new();
-    match &spec.input {
-        SpillInput::Ranges(pieces) => {
-            for piece in pieces {
-                let first = first(TableSource::File(piece.file), piece.offset == 0);
-                let file = file_of(context, piece.file)?;
-                sources.push((InOrder::Range(file, *piece), first));
-            }
-        }
-        SpillInput::Stream(number) => {
-            let first = first(TableSource::Stream(*number), true);
-            sources.push((InOrder::Stream(context.stream(*number)?), first));
-        }
-        SpillInput::Decoded { file, codec } => {
-            let first = first(TableSource::File(*file), true);
-            let source = InOrder::Decoded(file_of(context, *file)?, *codec);
-            sources.push((source, first));
-        }
+impl SpillSpec {
+    fn spill<S: Shape>(
+        &self,
+        shape: S,
+        (context, attempt, scratch): TaskEnvironment<'_>,
+    ) -> Result<Vec<SpilledRun>> {
+        let (plan, source) = (plan_of(shape, self, context), self.source(context)?);
+        let (disk, name) = (&*context.node.runs, name_of(attempt));
+        let progress = |bytes| attempt.progress(bytes);
+        spill_source(&plan, disk, source, &name, &mut scratch.spill, &progress)
     }
-    let places = (&*context.node.runs, &*context.node.store);
-    let (name, scratch) = (name_of(attempt), &mut scratch.spill);
-    let spilled = rows::spill_rows(&plan, places, &sources, &name, scratch, &progress);
-    let mut spilled = match &spec.input {
-        SpillInput::Stream(_) => spilled.map_err(Error::final_error),
-        _ => spilled,
-    }?;
-    context.node.name_runs(&mut spilled);
-    Ok(spilled)
+
+    fn spill_keyed(
+        &self,
+        shape: Keyed,
+        (context, attempt, scratch): TaskEnvironment<'_>,
+    ) -> Result<Vec<SpilledRun>> {
+        let plan = KeyedPlan {
+            spill: plan_of(shape, self, context),
+            keys: &parse_keys(&self.keys)?,
+        };
+        let (disk, name) = (&*context.node.runs, name_of(attempt));
+        let (source, progress) = (self.source(context)?, |bytes| attempt.progress(bytes));
+        spill_keyed(&plan, disk, source, &name, &mut scratch.spill, &progress)
+    }
+
+    fn spill_rows(
+        &self,
+        (shape, table): (Keyed, &TableKeys),
+        (context, attempt, scratch): TaskEnvironment<'_>,
+    ) -> Result<Vec<SpilledRun>> {
+        let plan = RowsPlan {
+            spill: plan_of(shape, self, context),
+            table,
+        };
+        let of = |source: TableSource| First::of(table, source);
+        let sources = match &self.input {
+            SpillInput::Ranges(pieces) => {
+                let source = |piece: &InputRange| {
+                    let first = match piece.offset {
+                        0 => of(TableSource::File(piece.file)),
+                        _ => First::Row,
+                    };
+                    Ok((InOrder::Range(file_of(context, piece.file)?, *piece), first))
+                };
+                pieces.iter().map(source).collect::<Result<_>>()?
+            }
+            SpillInput::Stream(number) => {
+                let first = of(TableSource::Stream(*number));
+                vec![(InOrder::Stream(context.stream(*number)?), first)]
+            }
+            SpillInput::Decoded { file, codec } => {
+                let first = of(TableSource::File(*file));
+                vec![(InOrder::Decoded(file_of(context, *file)?, *codec), first)]
+            }
+        };
+        let places = (&*context.node.runs, &*context.node.store);
+        let (name, progress) = (name_of(attempt), |bytes| attempt.progress(bytes));
+        rows::spill_rows(
+            &plan,
+            places,
+            &sources,
+            &name,
+            &mut scratch.spill,
+            &progress,
+        )
+    }
+
+    fn source<'a>(&'a self, context: &'a TaskContext) -> Result<SpillSource<'a>> {
+        let (store, files) = (&context.node.store, &context.job.files);
+        Ok(match &self.input {
+            SpillInput::Ranges(pieces) => {
+                SpillSource::Ranges(UnreadRanges::new(store, files, &context.starts, pieces))
+            }
+            SpillInput::Stream(number) => SpillSource::Stream(context.stream(*number)?),
+            SpillInput::Decoded { file, codec } => {
+                SpillSource::InOrder(InOrder::Decoded(file_of(context, *file)?, *codec), store)
+            }
+        })
+    }
 }
 
 fn file_of(context: &TaskContext, number: usize) -> Result<&InputFile> {
