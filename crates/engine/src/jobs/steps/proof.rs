@@ -12,8 +12,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use super::kept_tasks::tasks_of_runs;
 use super::output_locations::{OutputLocations, is_run};
@@ -21,8 +19,7 @@ use super::replayed::Round;
 use crate::driver::Replay;
 use crate::runner::{Control, FoundRuns};
 use gristmill_base::error::{Error, Result};
-use gristmill_base::sync::lock;
-use gristmill_base::sys::threads::begin_in;
+use gristmill_storage::io::at_once::at_once;
 use gristmill_storage::io::crc::crc_of;
 use gristmill_storage::objects::Upload;
 use gristmill_storage::sorted_run::RunFile;
@@ -198,33 +195,25 @@ impl OutputVerifier<'_> {
     }
 
     /// What `look` gives of each of `items`, by their keys, where it gives something.
-    fn by_all_workers<K: Ord + Send, V: Send, T: Send>(
+    fn by_all_workers<K: Copy + Ord + Send + Sync, V: Copy + Sync, T: Send>(
         &self,
-        items: impl Iterator<Item = (K, V)> + Send,
+        items: impl Iterator<Item = (K, V)>,
         look: impl Fn(V) -> Option<T> + Sync,
     ) -> Result<BTreeMap<K, T>> {
-        let (left, found) = (Mutex::new(items), Mutex::new(BTreeMap::new()));
-        let work = || {
-            while !self.control.is_cancelled() {
-                let next = lock(&left).next();
-                let Some((key, item)) = next else {
-                    return;
-                };
-                if let Some(is_there) = look(item) {
-                    lock(&found).insert(key, is_there);
-                }
-            }
-        };
-        thread::scope(|scope| {
-            for _ in 1..self.workers {
-                let _ = begin_in(scope, "proof", work); // one less makes it slower, and nothing else
-            }
-            work();
-        });
-        if self.control.is_cancelled() {
-            return Err(Error::cancelled());
+        let items: Vec<(K, V)> = items.collect();
+        let found = at_once(&items, self.workers, |(key, item)| {
+            self.go_on()?;
+            Ok(look(*item).map(|found| (*key, found)))
+        })?;
+        self.go_on()?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    fn go_on(&self) -> Result<()> {
+        match self.control.is_cancelled() {
+            true => Err(Error::cancelled()),
+            false => Ok(()),
         }
-        Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn prove(&self, kept: &Checkpoint) -> Option<TaskReport> {
