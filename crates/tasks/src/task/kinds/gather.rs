@@ -144,3 +144,49 @@ pub(super) fn output_counters(proofs: &[impl WrittenProof]) -> Counters {
         ("FILE_BYTES_WRITTEN", bytes),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::{EntryPlan, LinePlan, TaskSpec};
+    use gristmill_base::order::CutPoints;
+    use gristmill_base::order::borders::Border;
+    use gristmill_base::record::shape::LineShape;
+
+    fn gather<P>(plan: P) -> GatherSpec<P> {
+        let file = OutputFile {
+            path: "/out/part-r-00000".into(),
+            bytes: 1000,
+        };
+        GatherSpec {
+            ranges: vec![RangeSpec {
+                file,
+                offset: 300,
+                buckets: 0..4,
+            }],
+            inputs: Arc::default(),
+            plan: Arc::new(plan),
+        }
+    }
+
+    /// A history of an earlier version holds these numbers: jobs that it tells of can be resumed while they stay.
+    #[test]
+    fn fingerprints_are_what_they_were() {
+        let entries = EntryPlan {
+            cuts: CutPoints::from_sample(Vec::new(), 4),
+            record_bytes: 100,
+            batch_records: 7,
+        };
+        let entries = TaskSpec::Reduce(gather(entries));
+        assert_eq!(entries.fingerprint(), 0x191e_45b5_7c3c_eed1);
+        let lines = LinePlan {
+            shape: LineShape { descending: false },
+            borders: vec![Border {
+                key: b"k".to_vec(),
+                position: 3,
+            }],
+        };
+        let lines = TaskSpec::GatherLines(gather(lines));
+        assert_eq!(lines.fingerprint(), 0xc803_218c_cdcd_2090);
+    }
+}
