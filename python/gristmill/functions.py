@@ -83,7 +83,8 @@ def _run(command: Command, values: dict[str, Value], *, history: bool) -> JobRep
         try:
             report = run(command.name, tables.values, history=history, check=tables.check)
         except (ValueError, OSError) as error:
-            error.args = tuple(tables.told(str(one)) for one in error.args)
+            told = [tables.told(one) if isinstance(one, str) else one for one in error.args]
+            error.args = tuple(told)
             raise
         tables.check()
         return tables.publish(report)
@@ -97,8 +98,6 @@ def _plain(option: Option, value: Value) -> Value:
         raise ValueError(
             f"cannot read the options: {option.name} is empty. What to do: name a file."
         )
-    if option.kind == "text" and isinstance(value, (list, tuple)):  # rounds=[4, 5]
-        return ",".join(map(str, value))
     if option.kind in ("paths", "path_list") and isinstance(value, Iterable):
         return [in_home(path) for path in cast("Iterable[StrPath]", value)]
     if option.kind == "path" and isinstance(value, (str, bytes, os.PathLike)):

@@ -197,17 +197,22 @@ def test_hdfs_has_no_copy_of_some_files(there: str) -> None:
     assert nothing_staged(there)
 
 
-def test_hdfs_a_killed_copy_goes_on_beside_its_target(there: str) -> None:
+@pytest.fixture
+def dead_copy(there: str) -> None:
+    """What an atomic copy to `t` leaves that is killed half way."""
     made(Path("s"), FILES)
     run("hadoop", "fs", "-mkdir", "-p", there)
-    process = start(
-        *("cp", "s/", f"{there}/t", "--atomic", "--bandwidth", "8M", "--workers", "1", "--history")
-    )
+    slowly = ("--bandwidth", "8M", "--workers", "1", "--history")
+    process = start("cp", "s/", f"{there}/t", "--atomic", *slowly)
     while ".t.gristmill-job_" not in run("hadoop", "fs", "-ls", there).stdout:
         assert process.poll() is None
     process.kill()
     process.communicate()
     assert not is_there(f"{there}/t")
+
+
+@pytest.mark.usefixtures("dead_copy")
+def test_hdfs_a_killed_copy_is_resumed_beside_its_target(there: str) -> None:
     run("resume", "last")
     assert file(f"{there}/t/long") == FILES[(b"long",)]
     run("cp", f"{there}/t/", "back")
@@ -215,15 +220,7 @@ def test_hdfs_a_killed_copy_goes_on_beside_its_target(there: str) -> None:
     assert nothing_staged(there)
 
 
+@pytest.mark.usefixtures("dead_copy")
 def test_hdfs_what_a_dead_copy_left_goes_with_its_history(there: str) -> None:
-    made(Path("s"), FILES)
-    run("hadoop", "fs", "-mkdir", "-p", there)
-    process = start(
-        *("cp", "s", f"{there}/t", "--atomic", "--bandwidth", "8M", "--workers", "1", "--history")
-    )
-    while ".t.gristmill-job_" not in run("hadoop", "fs", "-ls", there).stdout:
-        assert process.poll() is None
-    process.kill()
-    process.communicate()
     run("jobs", "prune", "--older-than", "0")
     assert run("hadoop", "fs", "-ls", there).stdout == ""

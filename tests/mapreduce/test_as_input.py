@@ -86,10 +86,3 @@ def test_wrong_values_are_told_as_they_were_given(desk: Path) -> None:
     with pytest.raises(ValueError, match=r"99999999999999999999 is not a whole number from 1 to"):
         gm.top_records(99_999_999_999_999_999_999, "users.csv", output="out")
     assert left(desk) == ["users.csv"]
-
-
-def test_rounds_are_a_list_of_numbers(desk: Path) -> None:
-    gm.teragen(1000, "in")
-    gm.terasort("in", "out", shuffle="iterative", rounds=[2, 3], partitions=6)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    assert gm.teravalidate("out", against="in").error is None
-    assert left(desk) == ["in", "out", "users.csv"]
