@@ -11,7 +11,6 @@ code still tells how the job ended. Whatever else goes wrong with stdout is an `
 import errno
 import fcntl
 import os
-import select
 import sys
 from collections.abc import Iterable
 from typing import TextIO, cast
@@ -19,7 +18,6 @@ from typing import TextIO, cast
 from gristmill.names import escaped, show_text
 from gristmill.terminal import signals
 
-_MOMENT_S = 0.5
 _STANDARD = 3
 """How many descriptors are those of stdin, stdout, stderr."""
 
@@ -152,18 +150,13 @@ def draw(stream: TextIO, text: str) -> None:
     Raises:
         BrokenPipeError: The reader has gone, or a signal came that nobody else would have heard.
     """
-    with signals.writing():
-        if signals.seen() and not _takes(stream):
+    with signals.writing(stream):
+        if signals.seen() and not signals.takes(stream):
             raise BrokenPipeError(errno.EPIPE, "a signal came, and there is no reader")
         stream.write(text)
         stream.flush()
     if text and stream is _stdout():
         note_printed()
-
-
-def _takes(stream: TextIO) -> bool:
-    """Whether a stream takes bytes within a moment."""
-    return bool(select.select([], [stream], [], _MOMENT_S)[1])
 
 
 def give_up(stream: TextIO) -> None:

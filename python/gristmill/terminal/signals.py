@@ -3,8 +3,8 @@
     SIGINT, SIGTERM, SIGHUP ──▶ `Interrupted`, anywhere in Python code
                             ──▶ inside `deferred()`: noted; the holder looks, cleans up and goes on
                             ──▶ after `ignore()`: nothing, for the exit code is settled
-                            ──▶ in both, inside `writing()`: the write is given up, which may wait
-                                for a reader that never comes, or a terminal that was stopped
+                            ──▶ in both, inside `writing(...)`: the write is given up if its reader
+                                takes nothing: one that never comes, a terminal that was stopped
 
 The first signal counts. Those that follow are ignored: what was begun is being cleaned up, which an
 impatient second Ctrl-C must not break off, unless a file never answers (watchdog.py). A signal that
@@ -13,10 +13,12 @@ like the signals themselves.
 """
 
 import errno
+import select
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TextIO
 
 from gristmill.terminal import watchdog
 
@@ -29,6 +31,7 @@ __all__ = [
     "install",
     "leave",
     "seen",
+    "takes",
     "writing",
 ]
 
@@ -38,8 +41,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _seen = False
 """Whether one of the signals has come."""
 
-_depth = 0
-"""How many `writing()` are under way."""
+_writes: list[TextIO] = []
+"""What is written to now, the innermost last."""
+
+_MOMENT_S = 0.5
 
 
 class Interrupted(KeyboardInterrupt):
@@ -125,19 +130,29 @@ def seen() -> bool:
     return _seen
 
 
+def takes(stream: TextIO) -> bool:
+    """Whether a stream takes bytes within a moment."""
+    try:
+        return bool(select.select([], [stream], [], _MOMENT_S)[1])
+    except ValueError:  # it is in memory, or closed
+        return True
+
+
 @contextmanager
-def writing() -> Generator[None]:
-    """Say that a write is under way: a signal that would only be noted breaks it off.
+def writing(stream: TextIO) -> Generator[None]:
+    """Say that a stream is written to: a signal that would only be noted ends a write that waits.
+
+    A write that is over, or goes on by itself, is left alone: what is said after the signal is to
+    go to the same stream.
 
     Raises:
-        BrokenPipeError: A signal came.
+        BrokenPipeError: A signal came, and the stream takes nothing.
     """
-    global _depth  # noqa: PLW0603 - state of the process, as signal handlers are
-    _depth += 1
+    _writes.append(stream)
     try:
         yield
     finally:
-        _depth -= 1
+        _writes.pop()
 
 
 def _handled() -> list[signal.Signals]:
@@ -152,7 +167,7 @@ def _end_write() -> None:
     global _seen  # noqa: PLW0603 - as above
     _seen = True
     watchdog.heard()
-    if _depth:
+    if _writes and not takes(_writes[-1]):
         raise BrokenPipeError(errno.EPIPE, "a signal came while there was no reader")
 
 
