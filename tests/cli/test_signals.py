@@ -12,10 +12,10 @@ import io, os, signal, sys
 from gristmill.terminal import console, signals
 
 class Interrupting(io.TextIOWrapper):
-    "Text of which a part is written when the signal comes."
+    "The signal comes when the text is written, and before the write is said to be over."
     def flush(self):
         super().flush()
-        if not signals.seen():
+        if pending.signum is None:
             os.kill(os.getpid(), signal.SIGINT)
 
 reader, writer = os.pipe()

@@ -8,7 +8,6 @@ A reader that goes away (`gristmill … | head -1`) is no failure: what was said
 code still tells how the job ended. Whatever else goes wrong with stdout is an `OSError`.
 """
 
-import errno
 import fcntl
 import os
 import sys
@@ -148,11 +147,9 @@ def draw(stream: TextIO, text: str) -> None:
     """Write text as it is, at once.
 
     Raises:
-        BrokenPipeError: The reader has gone, or a signal came that nobody else would have heard.
+        BrokenPipeError: The reader has gone, or takes nothing after a signal.
     """
     with signals.writing(stream):
-        if signals.seen() and not signals.takes(stream):
-            raise BrokenPipeError(errno.EPIPE, "a signal came, and there is no reader")
         stream.write(text)
         stream.flush()
     if text and stream is _stdout():

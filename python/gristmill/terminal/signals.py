@@ -30,8 +30,6 @@ __all__ = [
     "ignore",
     "install",
     "leave",
-    "seen",
-    "takes",
     "writing",
 ]
 
@@ -45,6 +43,7 @@ _writes: list[TextIO] = []
 """What is written to now, the innermost last."""
 
 _MOMENT_S = 0.5
+"""How long a reader has to make room, once a signal has come."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -125,31 +124,20 @@ def leave() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def seen() -> bool:
-    """Whether the user wants an end: from then on nothing waits for a reader."""
-    return _seen
-
-
-def takes(stream: TextIO) -> bool:
-    """Whether a stream takes bytes within a moment."""
-    try:
-        return bool(select.select([], [stream], [], _MOMENT_S)[1])
-    except ValueError:  # it is in memory, or closed
-        return True
-
-
 @contextmanager
 def writing(stream: TextIO) -> Generator[None]:
-    """Say that a stream is written to: a signal that would only be noted ends a write that waits.
+    """Say that a stream is written to: once a signal has come, no write waits for a reader.
 
     A write that is over, or goes on by itself, is left alone: what is said after the signal is to
     go to the same stream.
 
     Raises:
-        BrokenPipeError: A signal came, and the stream takes nothing.
+        BrokenPipeError: A signal came, before or meanwhile, and the stream takes nothing.
     """
     _writes.append(stream)
     try:
+        if _seen:
+            _break_off()
         yield
     finally:
         _writes.pop()
@@ -164,11 +152,21 @@ def _nothing(_signum: int, _frame: FrameType | None) -> None:
 
 
 def _end_write() -> None:
-    global _seen  # noqa: PLW0603 - as above
+    global _seen  # noqa: PLW0603 - state of the process, as signal handlers are
     _seen = True
     watchdog.heard()
-    if _writes and not takes(_writes[-1]):
-        raise BrokenPipeError(errno.EPIPE, "a signal came while there was no reader")
+    if _writes:
+        _break_off()
+
+
+def _break_off() -> None:
+    """Raise `BrokenPipeError` if what is written to takes nothing within a moment."""
+    try:
+        is_taken = bool(select.select([], [_writes[-1]], [], _MOMENT_S)[1])
+    except ValueError:  # the stream is in memory, or closed
+        return
+    if not is_taken:
+        raise BrokenPipeError(errno.EPIPE, "a signal came, and there is no reader")
 
 
 def _interrupt(signum: int, _frame: FrameType | None) -> None:
